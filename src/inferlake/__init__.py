@@ -1,0 +1,52 @@
+"""Inferlake keeps the inferences of a knowledge graph up to date, on Spark.
+
+import inferlake
+kb = inferlake.open("kb")
+kb.load("data/*.nt.gz")
+kb.facts().show()
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inferlake.errors import (
+        Conflict,
+        EngineError,
+        InferlakeError,
+        InputError,
+        JavaMissing,
+        NewerFormat,
+        NotAStore,
+        StoreError,
+        VersionNotFound,
+    )
+    from inferlake.kb import KnowledgeBase, Stats, open
+    from inferlake.maintain import LoadReport
+
+__all__ = [
+    "Conflict",
+    "EngineError",
+    "InferlakeError",
+    "InputError",
+    "JavaMissing",
+    "KnowledgeBase",
+    "LoadReport",
+    "NewerFormat",
+    "NotAStore",
+    "Stats",
+    "StoreError",
+    "VersionNotFound",
+    "open",
+]
+
+_HOME = {"KnowledgeBase": "kb", "Stats": "kb", "open": "kb", "LoadReport": "maintain"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `inferlake --help` needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module 'inferlake' has no attribute '{name}'")
+    return getattr(import_module(f"inferlake.{_HOME.get(name, 'errors')}"), name)

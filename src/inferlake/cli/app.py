@@ -1,0 +1,301 @@
+"""Commands: one function each, no logic. They read arguments, call the library and print."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from importlib.metadata import version as package_version
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inferlake.errors import InferlakeError
+
+if TYPE_CHECKING:
+    from inferlake.kb import KnowledgeBase
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_INTERRUPTED = 130
+
+
+@dataclass
+class Settings:
+    """What was said before the command."""
+
+    engine: str = "auto"
+    master: str | None = None
+    conf: dict[str, str] = field(default_factory=dict)
+    json: bool = False
+    verbose: bool = False
+    quiet: bool = False
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[KnowledgeBase]:
+        """Yield the knowledge base at `path`, with progress on the screen while it works."""
+        from inferlake.cli.screen import watcher
+        from inferlake.kb import KnowledgeBase
+
+        watching = watcher(quiet=self.quiet or self.json)
+        try:
+            yield KnowledgeBase(
+                path,
+                engine=self.engine,  # type: ignore[arg-type]
+                master=self.master,
+                conf=self.conf,
+                progress=watching,
+            )
+        finally:
+            watching.close()
+
+    def say(self, line: str, data: Any) -> None:
+        """End a command: its one line, or its data as JSON."""
+        if self.json:
+            print(json.dumps(data, default=str))
+        elif not self.quiet:
+            print(line, file=sys.stderr)
+
+
+class Duration(click.ParamType):
+    """A length of time such as 7d, 12h or 0."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        found = re.fullmatch(r"(\d+)([smhdw]?)", value)
+        if not found or (not found[2] and int(found[1])):
+            self.fail(f"{value!r} is no length of time; write 7d, 12h or 0", param, ctx)
+        return timedelta(seconds=int(found[1]) * _UNITS.get(found[2], 1))
+
+
+def _settings(text: tuple[str, ...]) -> dict[str, str]:
+    pairs = {}
+    for item in text:
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{item!r} is no setting; write --conf key=value")
+        pairs[name] = value
+    return pairs
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "spark", "sail"]),
+    default="auto",
+    show_default=True,
+    help="Where plans run: Apache Spark, Sail in this process, or whichever fits the work.",
+)
+@click.option("--master", metavar="URL", help="A Spark master (spark://…) or Connect URL (sc://…).")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A Spark setting; repeatable.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but results and errors.")
+@click.version_option(package_version("inferlake"), prog_name="inferlake")
+@click.pass_context
+def cli(
+    context: click.Context,
+    engine: str,
+    master: str | None,
+    conf: tuple[str, ...],
+    as_json: bool,
+    verbose: bool,
+    quiet: bool,
+) -> None:
+    """Keep the inferences of a knowledge graph up to date, on Spark.
+
+    KB is the folder of a knowledge base, local or s3://, gs://, abfss://.
+    """
+    context.obj = Settings(engine, master, _settings(conf), as_json, verbose, quiet)
+
+
+@cli.command()
+@click.argument("kb")
+@click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR|GLOB...")
+@click.option("--format", help="nt, nq, ttl, trig, rdf, jsonld or n3; by default the suffix says.")
+@click.option(
+    "--on-error",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="A bad statement stops the load, or is skipped and counted.",
+)
+@click.pass_obj
+def load(
+    settings: Settings, kb: str, inputs: tuple[str, ...], format: str | None, on_error: str
+) -> None:
+    """Add RDF files to KB as one new version; create KB if there is none."""
+    with settings.opened(kb) as opened:
+        report = opened.load(*inputs, format=format, on_error=on_error)  # type: ignore[arg-type]
+    if not settings.json:
+        for bad in report.bad:
+            print(f"skipped {bad}", file=sys.stderr)
+    settings.say(str(report), report.as_dict())
+
+
+@cli.command()
+@click.argument("kb")
+@click.option(
+    "-o", "--output", metavar="FILE.nt[.gz]|DIR", help="Where to; standard output if none."
+)
+@click.option(
+    "--layer",
+    type=click.Choice(["all", "asserted", "derived"]),
+    default="all",
+    show_default=True,
+    help="Everything, only what was loaded, or only what follows from it.",
+)
+@click.option("--version", type=int, help="A version of the past; `history` lists them.")
+@click.pass_obj
+def export(
+    settings: Settings, kb: str, output: str | None, layer: str, version: int | None
+) -> None:
+    """Write the facts of KB as N-Triples."""
+    from inferlake.maintain import one_line
+
+    with settings.opened(kb) as opened:
+        source = opened if version is None else opened.at(version)
+        report = source.export(output, layer=layer)  # type: ignore[arg-type]
+    what = f"exported {report.triples:,} triples of version {report.version}"
+    line = one_line(what, report.seconds, report.engine, triples=report.triples)
+    if output is None:
+        # Standard output is the data itself.
+        settings.json = False
+    settings.say(line, {"operation": "export", **asdict(report)})
+
+
+@cli.command()
+@click.argument("kb")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--version", type=int, help="A version of the past; `history` lists them.")
+@click.pass_obj
+def stats(settings: Settings, kb: str, as_json: bool, version: int | None) -> None:
+    """Count the facts, terms, predicates, classes, files and bytes of KB."""
+    settings.json |= as_json
+    with settings.opened(kb) as opened:
+        found = (opened if version is None else opened.at(version)).stats().as_dict()
+    if settings.json:
+        print(json.dumps(found))
+        return
+    width = max(map(len, found))
+    for name, value in found.items():
+        print(f"{name:{width}}  {value:>15,}")
+
+
+@cli.command()
+@click.argument("kb")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.pass_obj
+def history(settings: Settings, kb: str, as_json: bool) -> None:
+    """List the versions of KB: when, what was done, how much came and went, where it ran."""
+    settings.json |= as_json
+    with settings.opened(kb) as opened:
+        versions = opened.history()
+    if settings.json:
+        print(json.dumps([asdict(version) for version in versions], default=str))
+        return
+    print(
+        f"{'version':>7}  {'time (UTC)':19}  {'operation':9}  {'added':>12}  {'removed':>9}  engine"
+    )
+    for one in versions:
+        when = one.time.strftime("%Y-%m-%d %H:%M:%S")
+        added, removed = one.info.get("added", 0), one.info.get("removed", 0)
+        engine = one.info.get("engine", "")
+        print(f"{one.version:>7}  {when}  {one.operation:9}  {added:>12,}  {removed:>9,}  {engine}")
+
+
+@cli.command()
+@click.argument("kb")
+@click.pass_obj
+def compact(settings: Settings, kb: str) -> None:
+    """Fold the small files of KB into few sorted ones; the facts stay the same."""
+    from inferlake.maintain import one_line
+
+    with settings.opened(kb) as opened:
+        report = opened.compact()
+    before = report.facts.files_before + report.terms.files_before
+    after = report.facts.files_after + report.terms.files_after
+    what = f"compacted {before:,} files to {after:,}; version {report.version}"
+    settings.say(
+        one_line(what, report.seconds, report.engine), {"operation": "compact", **asdict(report)}
+    )
+
+
+@cli.command()
+@click.argument("kb")
+@click.option(
+    "--older-than",
+    type=Duration(),
+    default="7d",
+    show_default=True,
+    help="Keep every version that was current within this time: 7d, 12h, 0.",
+)
+@click.pass_obj
+def vacuum(settings: Settings, kb: str, older_than: timedelta) -> None:
+    """Delete files of KB that only old versions need."""
+    with settings.opened(kb) as opened:
+        report = opened.vacuum(older_than)
+    line = (
+        f"deleted {report.files:,} files, {report.bytes:,} bytes;"
+        f" versions from {report.oldest_kept} on are kept; version {report.version}"
+    )
+    settings.say(line, {"operation": "vacuum", **asdict(report)})
+
+
+@cli.group()
+def generate() -> None:
+    """Make data for tests and benchmarks."""
+
+
+@generate.command()
+@click.option("--universities", type=click.IntRange(1), required=True, help="How many.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds give equal data.")
+@click.option("-o", "--output", required=True, metavar="DIR", help="A new or empty folder.")
+@click.option("--gzip/--no-gzip", default=False, help="Compress the files.")
+@click.pass_obj
+def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bool) -> None:
+    """Write the Lehigh University Benchmark as N-Triples."""
+    import time
+
+    from inferlake.generate import generate_lubm
+    from inferlake.maintain import one_line
+    from inferlake.session import Sessions
+
+    sessions = Sessions(settings.engine, None, settings.master, settings.conf)  # type: ignore[arg-type]
+    engine = sessions.for_change(0)
+    began = time.perf_counter()
+    report = generate_lubm(
+        engine.session,
+        universities,
+        seed=seed,
+        out=output,
+        compression="gzip" if gzip else None,
+    )
+    seconds = {"generate": time.perf_counter() - began}
+    what = f"wrote {report.triples:,} triples in {report.files:,} files to {output}"
+    line = one_line(what, seconds, engine.name, triples=report.triples)
+    settings.say(line, {"operation": "generate", **asdict(report), "seconds": seconds})
+
+
+def main() -> None:
+    """Run the command line; every foreseen failure is one message and its own exit code."""
+    try:
+        cli(standalone_mode=False)
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(exc.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted; the store is as it was", file=sys.stderr)
+        sys.exit(_INTERRUPTED)
+    except InferlakeError as exc:
+        if {"-v", "--verbose"} & set(sys.argv):
+            traceback.print_exc()
+        print(f"inferlake: {exc}", file=sys.stderr)
+        sys.exit(exc.exit_code)

@@ -1,0 +1,61 @@
+"""What can go wrong, as one tree.
+
+    InferlakeError               exit code 1
+    ├── InputError               2   a file that is missing, unreadable or not valid RDF
+    ├── StoreError               3   a folder that cannot serve as a store
+    │   ├── NotAStore                no store there, or something else is
+    │   ├── NewerFormat              written by a later release
+    │   ├── VersionNotFound          never committed, or vacuumed since
+    │   └── Conflict                 other writers won too many times in a row
+    └── EngineError              4   Spark or Sail could not start or finish a plan
+        └── JavaMissing              Apache Spark needs Java, and there is none
+
+Every message names the place and the remedy. Whoever raises one of these has changed nothing
+that a reader of the store can see.
+"""
+
+from __future__ import annotations
+
+
+class InferlakeError(Exception):
+    """Any failure that Inferlake foresees and explains."""
+
+    exit_code = 1
+
+
+class InputError(InferlakeError):
+    """Input that cannot be read or is not valid."""
+
+    exit_code = 2
+
+
+class StoreError(InferlakeError):
+    """A store that cannot be opened, read or written."""
+
+    exit_code = 3
+
+
+class NotAStore(StoreError):
+    """The path holds no Inferlake store."""
+
+
+class NewerFormat(StoreError):
+    """The store was written by a later release of Inferlake."""
+
+
+class VersionNotFound(StoreError):
+    """The store has no such version, or no longer has its files."""
+
+
+class Conflict(StoreError):
+    """Other writers committed first, every time."""
+
+
+class EngineError(InferlakeError):
+    """The engine failed for a reason that is not the input's."""
+
+    exit_code = 4
+
+
+class JavaMissing(EngineError):
+    """Apache Spark was asked for on a machine without a fitting Java."""

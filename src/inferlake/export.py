@@ -1,0 +1,102 @@
+"""Facts to N-Triples files.
+
+The engine writes lines in parallel next to the store, and the driver copies them where they are
+wanted, a block at a time: to one file, a folder, or standard output.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import uuid
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from inferlake.errors import InputError
+from inferlake.paths import Place, is_remote, place
+from inferlake.progress import Stopwatch
+from inferlake.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_BLOCK = 1 << 20
+
+
+def export(store: Store, facts: DataFrame, output: str | None, watch: Stopwatch) -> int:
+    """Write `facts` (subject, predicate, object) to `output` and return how many there are.
+
+    `output` is a `.nt` or `.nt.gz` file, a folder, or None for standard output. A file appears when
+    it is complete.
+    """
+    zipped = output is not None and output.endswith(".gz")
+    if output is not None and _suffix(output) not in ("", ".nt", ".nt.gz"):
+        raise InputError(f"{output}: export writes .nt, .nt.gz, or a folder; choose one of them")
+    with store.staging() as folder:
+        with watch.phase("decode"):
+            lines = facts.selectExpr("concat(subject, ' ', predicate, ' ', object, ' .') AS value")
+            lines.write.option("compression", "gzip" if zipped else "none").text(folder.address)
+        with watch.phase("write"):
+            parts = [folder_file(folder, info.path) for info in folder.files()]
+            if output is None:
+                return _copy(parts, sys.stdout.buffer)
+            if _suffix(output) == "":
+                return _to_folder(parts, place(output))
+            return _to_file(parts, output, zipped=zipped)
+
+
+def folder_file(folder: Place, path: str) -> Place:
+    """Return the file at `path` of the folder's file system."""
+    return Place(path, folder.filesystem, path)
+
+
+def _suffix(output: str) -> str:
+    name = output.rstrip("/").rsplit("/", 1)[-1].lower()
+    for known in (".nt.gz", ".nt"):
+        if name.endswith(known):
+            return known
+    return "" if output.endswith("/") or "." not in name else name[name.index(".") :]
+
+
+def _to_file(parts: list[Place], output: str, *, zipped: bool) -> int:
+    """Join the parts; members of a gzip file may simply follow each other."""
+    if is_remote(output):
+        target = place(output)
+        with target.filesystem.open_output_stream(target.path, compression=None) as sink:
+            return _copy(parts, sink, zipped=zipped)
+    unfinished = Path(f"{output}.{uuid.uuid4().hex}.tmp")
+    try:
+        with unfinished.open("wb") as sink:
+            count = _copy(parts, sink, zipped=zipped)
+        unfinished.replace(output)
+    except OSError as exc:
+        raise InputError(f"{output}: cannot be written: {exc}") from exc
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return count
+
+
+def _to_folder(parts: list[Place], target: Place) -> int:
+    if target.files():
+        raise InputError(f"{target.address}: not empty; export to a new folder")
+    target.filesystem.create_dir(target.path, recursive=True)
+    count = 0
+    for number, part in enumerate(parts):
+        name = target.child(f"part-{number:05}.nt").path
+        with target.filesystem.open_output_stream(name, compression=None) as sink:
+            count += _copy([part], sink)
+    return count
+
+
+def _copy(parts: list[Place], sink: IO[bytes], *, zipped: bool = False) -> int:
+    """Append the bytes of `parts` to `sink` and return how many lines they are."""
+    lines = 0
+    for part in parts:
+        with part.filesystem.open_input_stream(part.path, compression=None) as source:
+            if zipped:
+                shutil.copyfileobj(source, sink, _BLOCK)
+                continue
+            while block := source.read(_BLOCK):
+                lines += block.count(b"\n")
+                sink.write(block)
+    return lines

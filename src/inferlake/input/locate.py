@@ -1,0 +1,38 @@
+"""Where a bad statement stands: engines hand back its text, people want file, line and column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inferlake.input.files import InputFile
+
+
+@dataclass(frozen=True)
+class Bad:
+    """A statement that is not valid, with its place as far as it is known."""
+
+    address: str
+    line: int | None
+    column: int | None
+    text: str | None
+    message: str
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.address, self.line, self.column) if part)
+        return f"{place}: {self.message}" + (f"\n    {self.text}" if self.text else "")
+
+
+def locate(bad: Bad, file: InputFile) -> Bad:
+    """Fill in the line number of a line known by its text, or the text of one known by number.
+
+    Streams through the file on the driver, up to that line.
+    """
+    if (bad.line is None) == (bad.text is None):
+        return bad
+    with file.open() as stream:
+        for number, raw in enumerate(stream, 1):
+            # Engines end a line at a lone carriage return too.
+            for piece in raw.decode(errors="replace").rstrip("\n").split("\r"):
+                if number == bad.line or (bad.text and piece.startswith(bad.text)):
+                    return Bad(bad.address, number, bad.column, piece[:500], bad.message)
+    return bad

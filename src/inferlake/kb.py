@@ -1,0 +1,245 @@
+"""The knowledge base: one class for everything a user does with a store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from functools import reduce
+from typing import TYPE_CHECKING, Literal
+
+from inferlake import maintain
+from inferlake.errors import StoreError
+from inferlake.export import export
+from inferlake.input import discover
+from inferlake.maintain import LoadReport
+from inferlake.progress import Progress, Silent, Stopwatch
+from inferlake.session import Engine, EngineName, Sessions
+from inferlake.store import LAYERS, Layer, Store, VersionInfo
+from inferlake.store.compact import Compacted, compact_facts, compact_terms
+from inferlake.store.layout import RDF_TYPE
+from inferlake.store.table import Snapshot
+from inferlake.store.vacuum import Vacuumed, vacuum
+from inferlake.terms import FULL, TermHash
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LayerChoice = Literal["all", "asserted", "derived"]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The size of one version."""
+
+    version: int
+    asserted: int
+    derived: int
+    terms: int
+    predicates: int
+    classes: int
+    files: int
+    bytes: int
+
+    def as_dict(self) -> dict[str, int]:
+        """Return the numbers as JSON would have them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class CompactReport:
+    """What `compact` did to the facts and to the dictionary."""
+
+    version: int
+    facts: Compacted
+    terms: Compacted
+    engine: str
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What `export` wrote."""
+
+    version: int
+    triples: int
+    engine: str
+    seconds: Mapping[str, float]
+
+
+class KnowledgeBase:
+    """A store, and the engines that work on it.
+
+    Nothing is created or read before it is needed: a knowledge base that does not exist yet is
+    created by its first `load`. One object may serve many calls, from one thread at a time.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        engine: EngineName = "auto",
+        spark: SparkSession | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+        version: int | None = None,
+        hash: TermHash = FULL,
+    ) -> None:
+        self._sessions = Sessions(engine, spark, master, dict(conf or {}))
+        self._progress = progress or Silent()
+        self._at = version
+        self._store = Store.at(os.fspath(path), hash)
+        if version is not None:
+            self._store.require().snapshot(version)
+
+    def __repr__(self) -> str:
+        at = f" at version {self._at}" if self._at is not None else ""
+        return f"<KnowledgeBase {self.path}{at}>"
+
+    @property
+    def path(self) -> str:
+        """Where the store is."""
+        return self._store.place.address
+
+    @property
+    def version(self) -> int:
+        """The version this object shows: the newest, unless it came from `at`."""
+        return self._snapshot().version
+
+    def at(self, version: int) -> KnowledgeBase:
+        """Return the knowledge base as it was in `version`, for reading only."""
+        past = KnowledgeBase(
+            self.path, progress=self._progress, version=version, hash=self._store.hash
+        )
+        past._sessions = self._sessions
+        return past
+
+    def history(self) -> list[VersionInfo]:
+        """Return the versions, newest first: time, what was done, counts, engine."""
+        return self._store.require().history()
+
+    def load(
+        self,
+        *inputs: str | os.PathLike[str],
+        format: str | None = None,
+        on_error: Literal["fail", "skip"] = "fail",
+        transaction: tuple[str, int] | None = None,
+    ) -> LoadReport:
+        """Add the triples of files, folders and globs, as one new version.
+
+        A bad statement stops the load with its place, and nothing is stored; with
+        `on_error="skip"` the rest is loaded and the report counts what was left out. A
+        `transaction` such as `("nightly", 17)` makes a repeated call with the same or a lower
+        number change nothing.
+        """
+        self._writable()
+        files = discover(inputs, format)
+        engine = self._sessions.for_change(sum(file.text_size for file in files))
+        return maintain.load(
+            self._store,
+            engine,
+            files,
+            progress=self._progress,
+            skip_bad=on_error == "skip",
+            transaction=transaction,
+        )
+
+    def facts(self, layer: LayerChoice = "all") -> DataFrame:
+        """Return the facts as terms in N-Triples form: subject, predicate, object, layer."""
+        engine = self._sessions.for_reading()
+        return self._store.terms.decode(engine, self.encoded_facts(layer, engine=engine))
+
+    def encoded_facts(
+        self, layer: LayerChoice = "all", *, engine: Engine | None = None
+    ) -> DataFrame:
+        """Return the facts as ids: s, p, o, layer. Much cheaper to join than terms."""
+        engine = engine or self._sessions.for_reading()
+        snapshot = self._snapshot()
+        layers: tuple[Layer, ...] = LAYERS if layer == "all" else (layer,)
+        frames = [
+            self._store.facts.live(engine, snapshot, one).selectExpr(*"spo", f"'{one}' AS layer")
+            for one in layers
+        ]
+        return reduce(lambda one, other: one.unionAll(other), frames)
+
+    def export(
+        self, output: str | os.PathLike[str] | None = None, layer: LayerChoice = "all"
+    ) -> ExportReport:
+        """Write the facts as N-Triples to a file (`.nt`, `.nt.gz`), a folder, or standard output."""
+        snapshot = self._snapshot()
+        engine = self._sessions.for_change(sum(file.size for file in snapshot.files) * 12)
+        watch = Stopwatch(self._progress)
+        facts = self._store.terms.decode(engine, self.encoded_facts(layer, engine=engine))
+        count = export(self._store, facts, None if output is None else os.fspath(output), watch)
+        return ExportReport(snapshot.version, count, engine.name, watch.seconds)
+
+    def stats(self) -> Stats:
+        """Count facts, terms, predicates, classes, files and bytes of this version."""
+        engine = self._sessions.for_reading()
+        snapshot = self._snapshot()
+        facts = self.encoded_facts(engine=engine)
+        row = facts.selectExpr(
+            "count_if(layer = 'asserted') AS asserted",
+            "count_if(layer = 'derived') AS derived",
+            "count(DISTINCT p) AS predicates",
+            f"count(DISTINCT IF(p = {RDF_TYPE}, o, NULL)) AS classes",
+        ).collect()[0]
+        dictionary = self._store.terms.table.snapshot()
+        return Stats(
+            version=snapshot.version,
+            asserted=row.asserted,
+            derived=row.derived,
+            terms=sum(file.rows for file in dictionary.files),
+            predicates=row.predicates,
+            classes=row.classes,
+            files=len(snapshot.files) + len(dictionary.files),
+            bytes=sum(file.size for file in snapshot.files + dictionary.files),
+        )
+
+    def compact(self) -> CompactReport:
+        """Fold small files and removals into few sorted files; the facts stay the same."""
+        self._writable()
+        snapshot = self._snapshot()
+        engine = self._sessions.for_change(sum(file.size for file in snapshot.files) * 12)
+        watch = Stopwatch(self._progress)
+        with watch.phase("facts"):
+            facts = compact_facts(engine, self._store.facts)
+        with watch.phase("terms"):
+            terms = compact_terms(engine, self._store.terms)
+        return CompactReport(facts.version, facts, terms, engine.name, watch.seconds)
+
+    def vacuum(self, older_than: timedelta = timedelta(days=7)) -> Vacuumed:
+        """Delete files that only versions older than `older_than` need."""
+        self._writable()
+        return vacuum(self._store.require(), older_than)
+
+    def _snapshot(self) -> Snapshot:
+        return self._store.require().snapshot(self._at)
+
+    def _writable(self) -> None:
+        if self._at is not None:
+            raise StoreError(
+                f"{self.path}: version {self._at} is the past and cannot change; open the store anew"
+            )
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    engine: EngineName = "auto",
+    spark: SparkSession | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> KnowledgeBase:
+    """Open the knowledge base at `path`; the first `load` creates it if there is none.
+
+    `engine` is auto, spark or sail. A `spark` session that the caller has is used for everything;
+    else Spark starts when needed, on `master` (local by default; `spark://…`, `sc://…`) with the
+    settings `conf`.
+    """
+    return KnowledgeBase(
+        path, engine=engine, spark=spark, master=master, conf=conf, progress=progress
+    )

@@ -1,0 +1,60 @@
+"""What a piece of work did, how long each phase took, and where it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from inferlake.input import Bad
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """The account of one load.
+
+    `read` counts statements in the input, with repetitions; `added` the facts that were new. If
+    `repeated`, the batch had been applied before and this call changed nothing.
+    """
+
+    version: int
+    read: int
+    added: int
+    files: int
+    engine: str
+    seconds: Mapping[str, float]
+    bad_count: int = 0
+    bad: tuple[Bad, ...] = ()
+    graphs_dropped: int = 0
+    repeated: bool = False
+    files_read: int = 0
+    files_stored: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as JSON would have it."""
+        return {"operation": "load", **asdict(self), "bad": [asdict(bad) for bad in self.bad]}
+
+    def __str__(self) -> str:
+        if self.repeated:
+            return f"batch already applied; still version {self.version}"
+        parts = [
+            f"loaded {self.added:,} new triples of {self.read:,} read from {self.files:,} files"
+        ]
+        if self.bad_count:
+            parts.append(f"skipped {self.bad_count:,} bad statements")
+        if self.graphs_dropped:
+            parts.append(f"dropped the names of {self.graphs_dropped:,} graphs")
+        parts.append(f"version {self.version}")
+        return one_line("; ".join(parts), self.seconds, self.engine, triples=self.read)
+
+
+def one_line(what: str, seconds: Mapping[str, float], engine: str, *, triples: int = 0) -> str:
+    """Return the line that ends a command: what, how long by phase, where.
+
+    >>> one_line("loaded 2 triples", {"parse": 0.5, "commit": 0.01}, "sail", triples=2)
+    'loaded 2 triples (parse 0.50 s, commit 0.01 s; 4 triples/s on sail)'
+    """
+    phases = ", ".join(f"{name} {spent:.2f} s" for name, spent in seconds.items())
+    total = sum(seconds.values())
+    rate = f"{triples / total:,.0f} triples/s " if triples and total else ""
+    return f"{what} ({phases}; {rate}on {engine})"

@@ -1,0 +1,87 @@
+"""What the footers of freshly written Parquet files say: rows, nulls, smallest and largest values.
+
+Reading a footer takes well under a millisecond, an engine's job for the same numbers takes twenty
+or three hundred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from inferlake.paths import Place
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Footers are small and far away in a cloud: fetch some at once.
+_FETCHES = 16
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One Parquet file below a folder, by its footer."""
+
+    path: str
+    size: int
+    modified_ms: int
+    rows: int
+    nulls: dict[str, int] = field(default_factory=dict)
+    mins: dict[str, Any] = field(default_factory=dict)
+    maxs: dict[str, Any] = field(default_factory=dict)
+
+
+def write(frame: DataFrame, at: Place, *, by: str | None = None) -> tuple[DataFile, ...]:
+    """Write `frame` as zstd Parquet below `at`, one file for each value of `by`, and describe it."""
+    writer = frame.write.option("compression", "zstd")
+    if by is not None:
+        writer = writer.partitionBy(by)
+    writer.parquet(at.address)
+    return described(at)
+
+
+def described(at: Place) -> tuple[DataFile, ...]:
+    """Describe every Parquet file below `at` that has rows."""
+    infos = [info for info in at.files() if info.path.endswith(".parquet")]
+    if len(infos) < 2:
+        files = [_describe(at, info) for info in infos]
+    else:
+        with ThreadPoolExecutor(_FETCHES) as pool:
+            files = list(pool.map(lambda info: _describe(at, info), infos))
+    return tuple(file for file in files if file.rows)
+
+
+def rows(files: Iterable[DataFile]) -> int:
+    """Return the number of rows in all `files`."""
+    return sum(file.rows for file in files)
+
+
+def filled(files: Iterable[DataFile], column: str) -> int:
+    """Return in how many rows of `files` the `column` is not null."""
+    return sum(file.rows - file.nulls[column] for file in files)
+
+
+def _describe(at: Place, info: Any) -> DataFile:
+    with at.filesystem.open_input_file(info.path) as source:
+        footer = pq.read_metadata(source)
+    nulls: dict[str, int] = {}
+    mins: dict[str, Any] = {}
+    maxs: dict[str, Any] = {}
+    for group in range(footer.num_row_groups):
+        row_group = footer.row_group(group)
+        for index in range(row_group.num_columns):
+            column = row_group.column(index)
+            name, known = column.path_in_schema, column.statistics
+            if known is None:
+                continue
+            nulls[name] = nulls.get(name, 0) + known.null_count
+            if known.has_min_max:
+                mins[name] = min(mins.get(name, known.min), known.min)
+                maxs[name] = max(maxs.get(name, known.max), known.max)
+    relative = info.path[len(at.path.rstrip("/")) + 1 :]
+    stamp = (info.mtime_ns or 0) // 1_000_000
+    return DataFile(relative, info.size, stamp, footer.num_rows, nulls, mins, maxs)

@@ -1,0 +1,87 @@
+"""Paths, local or in a cloud, through pyarrow's file systems alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from inferlake.errors import InputError
+
+
+def is_remote(path: str) -> bool:
+    """Tell a URI such as `s3://bucket/kb` from a local path."""
+    return "://" in path and not path.startswith("file://")
+
+
+def absolute(path: str | os.PathLike[str]) -> str:
+    """Return the form of `path` that both engines, deltalake and every worker understand alike.
+
+    Local paths become absolute and lose `file://`: an engine would otherwise resolve them against
+    its own folder.
+    """
+    text = os.fspath(path)
+    if is_remote(text):
+        return text.rstrip("/")
+    return str(Path(text.removeprefix("file://")).expanduser().absolute())
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder or file: the file system that has it, its path there, and its address for engines."""
+
+    address: str
+    filesystem: pafs.FileSystem
+    path: str
+
+    def child(self, name: str) -> Place:
+        """Return the place `name` below this one."""
+        return Place(f"{self.address}/{name}", self.filesystem, f"{self.path}/{name}")
+
+    def exists(self) -> bool:
+        """Tell whether anything is there."""
+        return self.info().type != pafs.FileType.NotFound
+
+    def info(self) -> pafs.FileInfo:
+        """Return type, size and time of what is there."""
+        return self.filesystem.get_file_info([self.path])[0]
+
+    def files(self) -> list[pafs.FileInfo]:
+        """List every file below, at any depth; none where the folder does not exist.
+
+        Names that begin with a dot are passed over: Hadoop keeps checksums under such names.
+        """
+        selector = pafs.FileSelector(self.path, recursive=True, allow_not_found=True)
+        found = self.filesystem.get_file_info(selector)
+        files = (f for f in found if f.type == pafs.FileType.File and f.base_name[0] != ".")
+        return sorted(files, key=lambda f: f.path)
+
+    def remove(self) -> None:
+        """Delete the folder with all below it; what is not there is no error."""
+        if self.info().type == pafs.FileType.Directory:
+            self.filesystem.delete_dir(self.path)
+
+    def free_bytes(self) -> int | None:
+        """Return the free space of a local disk; None in a cloud, which has no such number."""
+        if is_remote(self.address):
+            return None
+        folder = Path(self.path)
+        while not folder.exists():
+            folder = folder.parent
+        return shutil.disk_usage(folder).free
+
+
+def place(path: str | os.PathLike[str]) -> Place:
+    """Resolve `path` to its file system. Credentials come from the environment, as pyarrow reads it."""
+    address = absolute(path)
+    if not is_remote(address):
+        return Place(address, pafs.LocalFileSystem(), address)
+    try:
+        filesystem, inner = pafs.FileSystem.from_uri(address)
+    except (pa.ArrowInvalid, OSError) as exc:
+        raise InputError(f"{address}: no file system for this address ({exc})") from exc
+    return Place(address, filesystem, inner)

@@ -1,0 +1,286 @@
+"""The only place that makes sessions: Apache Spark, and Sail inside this process.
+
+Every plan of Inferlake is PySpark, and runs on either. Starting a JVM takes seconds, so it starts
+when the first plan needs it and not before; Sail starts in a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from inferlake.errors import EngineError, JavaMissing
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+EngineName = Literal["auto", "spark", "sail"]
+ENGINES: tuple[EngineName, ...] = ("auto", "spark", "sail")
+
+# Spark 4 is compiled for Java 17.
+OLDEST_JAVA = 17
+
+JAVA_REMEDY = (
+    "install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install "
+    "openjdk@17) or point JAVA_HOME at it; or use --engine sail, which needs no Java"
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A session and the name of the engine behind it. Small and cheap to pass around."""
+
+    name: Literal["spark", "sail"]
+    session: SparkSession
+
+    def sql(self, text: str, **frames: DataFrame) -> DataFrame:
+        """Plan `text`, in which `{name}` stands for the frame given as `name`."""
+        return self.session.sql(text, **frames) if frames else self.session.sql(text)
+
+    def empty(self, columns: str) -> DataFrame:
+        """Return a frame without rows, of columns such as `id BIGINT, term STRING`.
+
+        As SQL, because an empty list of rows would start a Python worker on Spark.
+        """
+        pairs = (column.split() for column in columns.split(", "))
+        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in pairs)
+        return self.session.sql(f"SELECT {nulls} WHERE FALSE")
+
+
+@dataclass
+class Sessions:
+    """Opens each engine once, when first asked for, and decides which one a piece of work gets."""
+
+    engine: EngineName = "auto"
+    given: SparkSession | None = None
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise EngineError(f"no engine '{self.engine}': choose one of {', '.join(ENGINES)}")
+
+    def for_change(self, size: int) -> Engine:
+        """Return the engine for a change that reads about `size` bytes of text.
+
+        Sail does the same plan several times faster than Spark while the work fits in memory;
+        Spark spills, and spreads over machines. So the line between them is a share of memory.
+        """
+        if self.engine == "sail" or (self.engine == "auto" and self._fits_sail(size)):
+            return self._sail
+        return self._spark
+
+    def for_reading(self) -> Engine:
+        """Return the engine for look-ups and frames handed to the caller."""
+        return self.for_change(0)
+
+    def _fits_sail(self, size: int) -> bool:
+        if self.given is not None or self.master is not None:
+            return False  # who names a cluster or brings a session wants the work done there
+        return size <= machine_memory() // 4 or not has_java()
+
+    @property
+    def _sail(self) -> Engine:
+        return Engine("sail", _sail_session())
+
+    @property
+    def _spark(self) -> Engine:
+        if self.given is not None:
+            return Engine("spark", self.given)
+        if self.master is not None and self.master.startswith("sc://"):
+            return Engine("spark", _connect_session(self.master))
+        return Engine("spark", _spark_session(self.master, tuple(sorted(self.conf.items()))))
+
+
+def is_engine_failure(exc: Exception) -> bool:
+    """Tell an engine's failure from a mistake of ours, which must keep its own traceback."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return isinstance(exc, PySparkException | Py4JError)
+
+
+def machine_memory() -> int:
+    """Return the memory in bytes that this machine, or the container around it, has."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.is_file() else "max"
+    return min(total, int(text)) if text.isdigit() else total
+
+
+def cores() -> int:
+    """Return the number of processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# --- Sail ---------------------------------------------------------------------------------------
+
+
+@cache
+def _sail_session() -> SparkSession:
+    """Start the Sail server of this process once and return a session on it."""
+    settings = {
+        # Sail logs every session to standard error by default.
+        "RUST_LOG": "error",
+        # Past this, sorts and aggregations spill to disk instead of being killed by the kernel.
+        "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
+        "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(machine_memory() * 6 // 10),
+        # A file is looked up for a few ids at a time: evaluate the filter while decoding.
+        "SAIL_PARQUET__PUSHDOWN_FILTERS": "true",
+        # Small row groups let min/max statistics skip most of a sorted file.
+        "SAIL_PARQUET__MAX_ROW_GROUP_SIZE": "131072",
+    }
+    for name, value in settings.items():
+        os.environ.setdefault(name, value)
+    with _quiet_imports():
+        from pysail.spark import SparkConnectServer
+
+        try:
+            server = SparkConnectServer("127.0.0.1", 0)
+            server.start(background=True)
+        except RuntimeError as exc:
+            raise EngineError(f"Sail could not start in this process: {exc}") from exc
+        host, port = server.listening_address
+        session = _connect_session(f"sc://{host}:{port}")
+    # The server stops when the object is collected: keep it as long as its session.
+    session._inferlake_server = server  # type: ignore[attr-defined]
+    return session
+
+
+@cache
+def _connect_session(url: str) -> SparkSession:
+    """Open a Spark Connect session without touching the process's default session."""
+    with _quiet_imports():
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+        try:
+            return ConnectSession.builder.remote(url).create()  # type: ignore[return-value]
+        except Exception as exc:
+            raise EngineError(f"no Spark Connect server answers at {url}: {exc}") from exc
+
+
+@contextmanager
+def _quiet_imports() -> Iterator[None]:
+    """Keep PySpark's warnings about versions of pandas and numpy off the user's screen."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# --- Apache Spark -------------------------------------------------------------------------------
+
+
+def local_settings() -> dict[str, str]:
+    """Return the settings of a local Spark, sized to this machine."""
+    heap = max(1, machine_memory() // 2 // 2**30)
+    return {
+        # Half the machine: the rest is for Python workers, Sail and the page cache.
+        "spark.driver.memory": f"{heap}g",
+        # Throughput matters here, pauses do not.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+        # 200 tasks by default: on a few cores that is all scheduling and no work.
+        "spark.sql.shuffle.partitions": str(2 * cores()),
+        # Ids are uniform hashes, so hash joins of ids never meet skew and need no sort.
+        "spark.sql.join.preferSortMergeJoin": "false",
+        # Everything is local: there is nobody to show a page to, and its port may be taken.
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+    }
+
+
+# Settings that every Spark session of ours has, wherever it runs.
+COMMON_SETTINGS = {
+    "spark.app.name": "inferlake",
+    # The progress bar of Spark and ours would overwrite each other.
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Small row groups let min/max statistics skip most of a sorted file.
+    "spark.hadoop.parquet.block.size": str(4 * 2**20),
+    # Checksum files beside ours would be taken for output; Parquet has checksums of its own.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    # Empty success markers would be one more file to list, and to vacuum.
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+
+
+@cache
+def _spark_session(master: str | None, conf: tuple[tuple[str, str], ...]) -> SparkSession:
+    """Start a JVM, or join the session that this process already has."""
+    require_java()
+    with _quiet_imports():
+        from pyspark.sql import SparkSession
+        from pyspark.sql.classic.dataframe import DataFrame as _  # noqa: F401  (loaded quietly)
+    active = SparkSession.getActiveSession()
+    if active is not None and master is None and not conf:
+        return active
+    local = master is None or master.startswith("local")
+    settings = {**COMMON_SETTINGS, **(local_settings() if local else {}), **dict(conf)}
+    builder: Any = SparkSession.builder.master(master or "local[*]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    # Spark starts its Python workers with whatever `python3` it finds; they need this one's packages.
+    os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", sys.executable))
+    log = Path(tempfile.gettempdir()) / f"inferlake-spark-{os.getpid()}.log"
+    try:
+        with _child_errors_to(log), _quiet_imports():
+            session = builder.getOrCreate()
+    except Exception as exc:
+        raise EngineError(f"Spark could not start ({exc}); its own words are in {log}") from exc
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+@contextmanager
+def _child_errors_to(log: Path) -> Iterator[None]:
+    """Let child processes started inside the block write their standard error to `log`.
+
+    The JVM and its Python workers inherit the descriptor for good, so that Spark's messages never
+    reach the screen, while this process gets its own standard error back.
+    """
+    saved = os.dup(2)
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(target, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(target)
+
+
+def java_command() -> str | None:
+    """Return the `java` that Spark would start, or None."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        java = Path(home) / "bin" / "java"
+        return str(java) if java.is_file() else None
+    return shutil.which("java")
+
+
+def has_java() -> bool:
+    """Tell whether Apache Spark could start here."""
+    return java_command() is not None
+
+
+def require_java() -> None:
+    """Raise `JavaMissing`, with the remedy, unless a Java new enough for Spark is there."""
+    java = java_command()
+    if java is None:
+        raise JavaMissing(f"Apache Spark needs Java {OLDEST_JAVA} or newer: {JAVA_REMEDY}")
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', told)
+    if found and int(found[1]) < OLDEST_JAVA:
+        raise JavaMissing(
+            f"Apache Spark needs Java {OLDEST_JAVA} or newer, and {java} is {found[1]}: {JAVA_REMEDY}"
+        )

@@ -1,0 +1,102 @@
+"""Compaction: fold signed rows into few, well-placed files, with the same facts before and after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deltalake.transaction import AddAction
+
+from inferlake.errors import Conflict
+from inferlake.session import Engine
+from inferlake.store.facts import LAYERS, FactTable
+from inferlake.store.layout import place_facts, place_terms
+from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, Table, add_action
+
+if TYPE_CHECKING:
+    from inferlake.store.dictionary import Dictionary
+
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What a compaction did to one table."""
+
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    version: int
+
+
+def compact_facts(engine: Engine, facts: FactTable) -> Compacted:
+    """Rewrite every layer without tombstones, placed for pruning.
+
+    Rows keep the version they were added in, so that a removal committed meanwhile still counts.
+    """
+    base = facts.table.snapshot()
+    actions: list[AddAction] = []
+    for layer in LAYERS:
+        added = facts.files(base, layer, 1)
+        if not added:
+            continue
+        live = facts.live(engine, base, layer)
+        placed, parts = place_facts(engine, live, sum(file.rows for file in added))
+        ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "p", "s", "o")
+        actions += facts.actions(facts.table.write(ordered, by="part"), layer)
+    return _replace(facts.table, base, base.files, actions, engine)
+
+
+def compact_terms(engine: Engine, terms: Dictionary) -> Compacted:
+    """Rewrite the dictionary's files into ranges of ids; displaced terms stay where they are."""
+    base = terms.table.snapshot()
+    files = tuple(file for file in base.files if not file.partition.get("displaced"))
+    rows = terms.read(engine, files)
+    placed, parts = place_terms(rows, sum(file.rows for file in files))
+    ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
+    written = terms.table.write(ordered, by="part") if files else ()
+    actions = [add_action(file, columns=("id",), displaced=False) for file in written]
+    return _replace(terms.table, base, files, actions, engine)
+
+
+def _replace(
+    table: Table,
+    base: Snapshot,
+    old: tuple[LiveFile, ...],
+    new: list[AddAction],
+    engine: Engine,
+) -> Compacted:
+    """Commit `new` files in place of `old` ones, on top of whatever was committed meanwhile.
+
+    That is sound as long as the old files are still there: commits since only added files.
+    """
+    info = {
+        "operation": "compact",
+        "files_before": len(old),
+        "files_after": len(new),
+        "engine": engine.name,
+    }
+    commit = Commit(info, tuple(new), old, changes_data=False)
+    snapshot = base
+    for _ in range(_ATTEMPTS):
+        try:
+            version = table.commit(snapshot, commit)
+        except CommitRace:
+            snapshot = table.snapshot()
+            if not set(file.path for file in old) <= {file.path for file in snapshot.files}:
+                break
+            continue
+        return Compacted(
+            len(base.files),
+            len(base.files) - len(old) + len(new),
+            sum(file.size for file in base.files),
+            sum(file.size for file in base.files)
+            - sum(file.size for file in old)
+            + sum(action.size for action in new),
+            version,
+        )
+    raise Conflict(
+        f"{table.place.address}: another compaction came first; nothing is lost, run it again"
+        " if files are still many"
+    )

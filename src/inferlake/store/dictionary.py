@@ -1,0 +1,218 @@
+"""The `terms` table: which term an id stands for.
+
+Ids are hashes, so the table serves only to decode, and to notice when two terms have one hash. The
+first of them keeps it; every later one is *displaced*: it gets another id, and a row in a file of
+its own (the log's column `displaced`), so that whoever encodes finds all exceptions at once.
+Between two terms of 63 bits that practically never happens; silently, it never happens at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from deltalake import Field, Schema
+from deltalake.schema import PrimitiveType
+
+from inferlake import parquet
+from inferlake.paths import Place
+from inferlake.session import Engine
+from inferlake.store.facts import read_files
+from inferlake.store.layout import place_terms
+from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, Table, add_action
+from inferlake.terms import FULL
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_COLUMNS_SQL = "id BIGINT, term STRING"
+
+# A change of at most so many terms is looked up id by id, in the files that can hold them.
+LOOKED_UP = 1000
+
+# New terms, and ids in dispute as rows without a term: one job finds both, and the footers of
+# what it wrote tell whether there is a dispute.
+_NEW_SQL = """
+    WITH seen AS (SELECT id, min(term) AS term, max(term) AS last FROM {terms} GROUP BY id),
+    known AS (SELECT stored.id, stored.term
+              FROM {stored} stored LEFT SEMI JOIN seen ON stored.id = seen.id)
+    SELECT seen.id, IF(seen.term = seen.last AND known.id IS NULL, seen.term, NULL) AS term
+    FROM seen LEFT JOIN known ON seen.id = known.id
+    WHERE known.id IS NULL OR known.term <> seen.term OR known.term <> seen.last"""
+
+_ENCODED_SQL = """
+    SELECT coalesce(ds.id, triples.s) AS s, coalesce(dp.id, triples.p) AS p,
+           coalesce(do.id, triples.o) AS o
+    FROM {triples} triples
+    LEFT JOIN {displaced} ds ON triples.s_term = ds.term
+    LEFT JOIN {displaced} dp ON triples.p_term = dp.term
+    LEFT JOIN {displaced} do ON triples.o_term = do.term"""
+
+_DECODED_SQL = """
+    SELECT s.term AS subject, p.term AS predicate, o.term AS object, facts.layer
+    FROM {facts} facts
+    JOIN {terms} s ON facts.s = s.id
+    JOIN {terms} p ON facts.p = p.id
+    JOIN {terms} o ON facts.o = o.id"""
+
+
+def _schema() -> Schema:
+    return Schema(
+        [
+            Field("id", PrimitiveType("long")),
+            Field("term", PrimitiveType("string")),
+            Field("displaced", PrimitiveType("boolean")),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The terms of a store."""
+
+    table: Table
+
+    @classmethod
+    def at(cls, store: Place) -> Dictionary:
+        """Return the dictionary of the store at `store`, whether or not it exists yet."""
+        return cls(Table(store.child("terms"), _schema(), ("displaced",)))
+
+    def add(self, engine: Engine, terms: DataFrame, count: int) -> dict[str, int]:
+        """Commit those of `terms` (`id, term`, about `count`) that are new.
+
+        Returns the displaced terms of the whole dictionary with their ids. The dictionary is
+        committed before any fact that needs it: terms without facts harm nobody.
+        """
+        while True:
+            try:
+                return self._add(engine, terms, count)
+            except CommitRace:
+                continue  # somebody always wins, so this ends; what they added is compared anew
+
+    def _add(self, engine: Engine, terms: DataFrame, count: int) -> dict[str, int]:
+        snapshot = self.table.snapshot()
+        displaced = self.displaced(engine, snapshot)
+        ids = {row.id for row in terms.collect()} if 0 < count <= LOOKED_UP else None
+        stored = self.frame(engine, snapshot, ids)
+        fresh, parts = place_terms(engine.sql(_NEW_SQL, terms=terms, stored=stored), count)
+        ordered = fresh.repartition(parts, "part").sortWithinPartitions("part", "id")
+        files = self.table.write(ordered, by="part")
+        moved: dict[str, int] = {}
+        if sum(file.nulls["term"] for file in files):
+            disputed = {row.id for row in fresh.where("term IS NULL").collect()}
+            moved, owners = _settled(engine, terms, stored, disputed, displaced)
+            kept = engine.session.createDataFrame(_term_table(owners))
+            agreed = fresh.where("term IS NOT NULL").select("id", "term").unionByName(kept)
+            files = self.table.write(agreed.coalesce(1))
+        actions = [add_action(f, columns=("id",), displaced=False) for f in files]
+        if moved:
+            rows = engine.session.createDataFrame(_term_table(moved))
+            apart = self.table.write(rows.coalesce(1))
+            actions += [add_action(f, columns=("id",), displaced=True) for f in apart]
+        if actions:
+            added = parquet.rows(files) + len(moved)
+            info = {"operation": "terms", "added": added, "displaced": len(moved)}
+            self.table.commit(snapshot, Commit(info, tuple(actions)))
+        return displaced | moved
+
+    def frame(
+        self, engine: Engine, snapshot: Snapshot | None = None, ids: Iterable[int] | None = None
+    ) -> DataFrame:
+        """Return `id, term`: all of them, or those of the files that can hold `ids`."""
+        files = (snapshot or self.table.snapshot()).files
+        if ids is not None:
+            wanted = sorted(ids)
+            files = tuple(f for f in files if any(f.may_hold("id", n) for n in wanted))
+            if not files or not wanted:
+                return engine.empty(_COLUMNS_SQL)
+            some = ", ".join(map(str, wanted))
+            return self.read(engine, files).where(f"id IN ({some})")
+        return self.read(engine, files)
+
+    def read(self, engine: Engine, files: Iterable[LiveFile]) -> DataFrame:
+        """Return the rows of some files."""
+        return read_files(engine, self.table.addresses(files), _COLUMNS_SQL)
+
+    def displaced(self, engine: Engine, snapshot: Snapshot | None = None) -> dict[str, int]:
+        """Return the terms whose id is not their hash."""
+        snapshot = snapshot or self.table.snapshot()
+        files = [file for file in snapshot.files if file.partition.get("displaced")]
+        if not files:
+            return {}
+        return {row.term: row.id for row in self.read(engine, files).collect()}
+
+    def decode(self, engine: Engine, facts: DataFrame) -> DataFrame:
+        """Return `subject, predicate, object, layer` for `facts` (`s, p, o, layer`), by joining."""
+        return engine.sql(_DECODED_SQL, facts=facts, terms=self.frame(engine))
+
+    def look_up(self, engine: Engine, ids: Iterable[int]) -> dict[int, str]:
+        """Return the terms of a few ids, from the files that can hold them."""
+        return {row.id: row.term for row in self.frame(engine, ids=ids).collect()}
+
+
+def _settled(
+    engine: Engine,
+    terms: DataFrame,
+    stored: DataFrame,
+    disputed: set[int],
+    displaced: dict[str, int],
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Settle `disputed` ids: return the newly displaced terms, and the new owners, with ids.
+
+    Whoever is stored under an id stays its owner; among new terms the first in order becomes it.
+    """
+    some = ", ".join(map(str, sorted(disputed)))
+    owner = {row.id: row.term for row in stored.where(f"id IN ({some})").collect()}
+    claims = {(row.id, row.term) for row in terms.where(f"id IN ({some})").collect()}
+    owners: dict[str, int] = {}
+    homeless: list[str] = []
+    for id, term in sorted(claims):
+        if term in displaced or owner.get(id) == term:
+            continue
+        if id in owner:
+            homeless.append(term)
+        else:
+            owner[id] = term
+            owners[term] = id
+    return _housed(homeless, lambda ids: _taken(ids, terms, stored)), owners
+
+
+def _taken(ids: Iterable[int], *frames: DataFrame) -> set[int]:
+    some = ", ".join(map(str, ids))
+    return {row.id for frame in frames for row in frame.where(f"id IN ({some})").collect()}
+
+
+def _housed(homeless: list[str], taken: Callable[[Iterable[int]], set[int]]) -> dict[str, int]:
+    """Give each term the first free id of a sequence that depends on the term alone."""
+    found: dict[str, int] = {}
+    attempt = 0
+    while len(found) < len(homeless):
+        attempt += 1
+        wanted = {t: _other_id(t, attempt) for t in homeless if t not in found}
+        occupied = taken(wanted.values()) | set(found.values())
+        for term, id in wanted.items():
+            if id not in occupied:
+                found[term] = id
+                occupied.add(id)
+    return found
+
+
+def _other_id(term: str, attempt: int) -> int:
+    """Return an id for a displaced term: of full width, so that a weak test hash finds room too."""
+    return FULL.of(f"{term} {attempt}")
+
+
+def _term_table(ids: dict[str, int]) -> pa.Table:
+    return pa.table(
+        {"id": pa.array(ids.values(), pa.int64()), "term": pa.array(ids.keys(), pa.string())}
+    )
+
+
+def encoded(engine: Engine, triples: DataFrame, displaced: dict[str, int]) -> DataFrame:
+    """Return the ids `s, p, o` of staged triples."""
+    if not displaced:
+        return triples.select("s", "p", "o")
+    exceptions = engine.session.createDataFrame(_term_table(displaced))
+    return engine.sql(_ENCODED_SQL, triples=triples, displaced=exceptions)

@@ -1,0 +1,81 @@
+"""Which rows go into which file: by predicate, then by class for `rdf:type`, then by subject.
+
+Files hold about the same number of rows, and the log knows the smallest and largest id of each
+column in each file: that is the index. Ids are uniform hashes, so a predicate with ten files' rows
+is cut into ten equal ranges of ids, and nothing needs to be sampled or sorted to find where to cut.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from inferlake.session import Engine
+from inferlake.terms import FULL
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+RDF_TYPE = FULL.of("<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>")
+
+# Small enough that a look-up reads little, large enough that a billion rows are a few hundred files.
+_ROWS_LOW = 250_000
+_ROWS_HIGH = 4_000_000
+_FILES = 32
+
+# A predicate or class gets files of its own from this share of a file's rows on.
+_HEAVY = 2
+
+_GROUPS_SQL = f"""
+    SELECT p, IF(p = {RDF_TYPE}, o, 0) AS class, count(*) AS size FROM {{facts}}
+    GROUP BY p, IF(p = {RDF_TYPE}, o, 0) HAVING count(*) >= {{least}}"""
+
+# Ids are 63 bits and a sign; the upper 31 of the 63 are enough to cut a range into slices.
+_SLICE = "INT(((({id}) & 9223372036854775807) >> 32) * {slices} / 2147483648)"
+
+_PLACED_SQL = f"""
+    SELECT facts.*, INT(CASE WHEN heavy.p IS NULL
+        THEN {_SLICE.format(id="facts.p", slices="{light}")}
+        ELSE heavy.first + {_SLICE.format(id="facts.s", slices="heavy.slices")} END) AS part
+    FROM {{facts}} facts LEFT JOIN {{heavy}} heavy
+      ON facts.p = heavy.p AND IF(facts.p = {RDF_TYPE}, facts.o, 0) = heavy.class"""
+
+
+def rows_per_file(total: int) -> int:
+    """Return how many rows a file should have in a table of `total`."""
+    return min(max(total // _FILES, _ROWS_LOW), _ROWS_HIGH)
+
+
+def place_facts(engine: Engine, facts: DataFrame, total: int) -> tuple[DataFrame, int]:
+    """Return `facts` with the number of its file as `part`, and how many files there are.
+
+    The driver learns only the groups that fill half a file or more, at most twice as many as files.
+    """
+    size = rows_per_file(total)
+    if total <= size:
+        return facts.selectExpr("*", "0 AS part"), 1
+    text = _GROUPS_SQL.replace("{least}", str(size // _HEAVY))
+    groups = sorted(engine.sql(text, facts=facts).collect(), key=lambda row: (row.p, row["class"]))
+    light = max(1, -(-(total - sum(row.size for row in groups)) // size))
+    columns: dict[str, list[int]] = {"p": [], "class": [], "first": [], "slices": []}
+    parts = light
+    for row in groups:
+        slices = -(-row["size"] // size)
+        for name, value in zip(columns, (row.p, row["class"], parts, slices), strict=True):
+            columns[name].append(value)
+        parts += slices
+    heavy = engine.session.createDataFrame(
+        pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
+    )
+    text = _PLACED_SQL.replace("{light}", str(light))
+    return engine.sql(text, facts=facts, heavy=heavy), parts
+
+
+def place_terms(terms: DataFrame, total: int) -> tuple[DataFrame, int]:
+    """Return `terms` cut into ranges of ids, as `part`, and how many there are."""
+    size = rows_per_file(total)
+    bits = max(0, (-(-total // size) - 1).bit_length())
+    # An arithmetic shift keeps the order of signed ids; a shift by 64 would be one by 0.
+    part = f"INT(shiftright(id, {64 - bits}))" if bits else "0"
+    return terms.selectExpr("id", "term", f"{part} AS part"), 1 << bits

@@ -1,0 +1,151 @@
+"""A store: one folder with two Delta tables, no server.
+
+kb/terms/      id, term
+kb/facts/      signed rows; its versions are the store's versions
+kb/_staging/   work in progress; nothing there is ever read by anyone else
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from inferlake.errors import NewerFormat, NotAStore, StoreError, VersionNotFound
+from inferlake.paths import Place, place
+from inferlake.store.dictionary import Dictionary
+from inferlake.store.facts import FactTable
+from inferlake.store.table import INFO, Snapshot
+from inferlake.terms import FULL, TermHash
+
+# Raised when a release writes what an older one would misread.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class VersionInfo:
+    """One version, as its commit describes it."""
+
+    version: int
+    time: datetime
+    operation: str
+    info: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Store:
+    """The tables of a store and their place. Cheap: nothing is read until it is asked for."""
+
+    place: Place
+    hash: TermHash = FULL
+
+    @classmethod
+    def at(cls, path: str, hash: TermHash = FULL) -> Store:
+        """Return the store at `path`, whether or not there is one yet."""
+        return cls(place(path), hash)
+
+    @property
+    def facts(self) -> FactTable:
+        """The facts table."""
+        return FactTable.at(self.place)
+
+    @property
+    def terms(self) -> Dictionary:
+        """The dictionary."""
+        return Dictionary.at(self.place)
+
+    def exists(self) -> bool:
+        """Tell whether a store is there; raise where the folder holds something else."""
+        info = self.place.info()
+        if info.type == pafs.FileType.NotFound:
+            return False
+        if info.type == pafs.FileType.File:
+            raise NotAStore(f"{self.place.address}: a file, not a store; name a folder")
+        if self.facts.table.exists():
+            self._check_format()
+            return True
+        strangers = [f for f in self._entries() if f not in ("terms", "facts", "_staging")]
+        if strangers:
+            raise NotAStore(
+                f"{self.place.address}: not an Inferlake store (it holds {strangers[0]});"
+                " name an empty or a new folder"
+            )
+        return False
+
+    def require(self) -> Store:
+        """Return this store, or raise `NotAStore` where there is none."""
+        if not self.exists():
+            raise NotAStore(f"{self.place.address}: no store there; `inferlake load` creates one")
+        return self
+
+    def create(self) -> None:
+        """Create the tables where they are missing, as version 0 without facts."""
+        description = json.dumps({"inferlake": {"format": FORMAT}})
+        try:
+            self.place.filesystem.create_dir(self.place.path, recursive=True)
+        except OSError as exc:
+            raise StoreError(f"{self.place.address}: cannot be created: {exc}") from exc
+        # Facts last: a store exists when its facts do.
+        for table in (self.terms.table, self.facts.table):
+            if not table.exists():
+                table.create(description)
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """Return a version's facts; raise `VersionNotFound` unless all its files are still there."""
+        snapshot = self.facts.table.snapshot(version)
+        if version is not None:
+            oldest = self.oldest_kept()
+            if version < oldest:
+                raise VersionNotFound(
+                    f"{self.place.address}: version {version} was vacuumed;"
+                    f" the oldest that is kept is {oldest}"
+                )
+        return snapshot
+
+    def oldest_kept(self) -> int:
+        """Return the oldest version that no vacuum has touched."""
+        kept = (v.info.get("oldest_kept", 0) for v in self.history())
+        return max(kept, default=0)
+
+    def history(self) -> list[VersionInfo]:
+        """Return the versions, newest first."""
+        return [_version_info(entry) for entry in self.facts.table.history()]
+
+    @contextmanager
+    def staging(self) -> Iterator[Place]:
+        """Yield a fresh folder for work in progress, and remove it at the end, come what may."""
+        folder = self.place.child("_staging").child(uuid.uuid4().hex)
+        try:
+            yield folder
+        finally:
+            folder.remove()
+
+    def _entries(self) -> list[str]:
+        selector = pafs.FileSelector(self.place.path)
+        return sorted(f.base_name for f in self.place.filesystem.get_file_info(selector))
+
+    def _check_format(self) -> None:
+        try:
+            found = json.loads(self.facts.table.description())["inferlake"]["format"]
+        except (ValueError, KeyError, TypeError) as exc:
+            raise NotAStore(
+                f"{self.place.address}: a Delta table is there, but not Inferlake's; name a new folder"
+            ) from exc
+        if found > FORMAT:
+            raise NewerFormat(
+                f"{self.place.address}: written in format {found}, and this release reads up to"
+                f" {FORMAT}; upgrade with: pip install -U inferlake"
+            )
+
+
+def _version_info(entry: dict[str, Any]) -> VersionInfo:
+    info = dict(entry.get(INFO) or {})
+    operation = info.pop("operation", None) or entry["operation"].lower()
+    time = datetime.fromtimestamp(entry["timestamp"] / 1000, UTC)
+    return VersionInfo(entry["version"], time, operation, info)

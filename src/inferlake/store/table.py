@@ -1,0 +1,247 @@
+"""A Delta table: engines write its Parquet files, and `deltalake` commits them from the driver.
+
+A version becomes visible by one put-if-absent of a log entry, so readers see all of it or nothing.
+Whoever commits names the version it started from; if another writer took the next number first,
+the commit fails with `CommitRace` and nothing has changed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import (
+    AddAction,
+    CommitProperties,
+    RemoveAction,
+    Transaction,
+    create_table_with_add_actions,
+)
+
+from inferlake import parquet
+from inferlake.errors import StoreError, VersionNotFound
+from inferlake.parquet import DataFile
+from inferlake.paths import Place
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class CommitRace(Exception):
+    """Another writer committed first; start again from the newest version."""
+
+
+@dataclass(frozen=True)
+class LiveFile:
+    """A data file of one version, with what the log says of it."""
+
+    path: str
+    size: int
+    rows: int
+    partition: Mapping[str, Any] = field(hash=False)
+    mins: Mapping[str, int] = field(hash=False)
+    maxs: Mapping[str, int] = field(hash=False)
+
+    def may_hold(self, column: str, value: int) -> bool:
+        """Tell whether `value` lies within the file's range of `column`."""
+        return column not in self.mins or self.mins[column] <= value <= self.maxs[column]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One version of a table: a list of files, and what the next commit starts from."""
+
+    version: int
+    files: tuple[LiveFile, ...]
+    _table: DeltaTable = field(repr=False, compare=False)
+
+    def transaction(self, application: str) -> int | None:
+        """Return the last batch that `application` has committed up to this version."""
+        return self._table.transaction_version(application)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a commit adds and removes, and what it says of itself in the log."""
+
+    info: Mapping[str, Any]
+    add: tuple[AddAction, ...] = ()
+    remove: tuple[LiveFile, ...] = ()
+    transactions: Mapping[str, int] = field(default_factory=dict)
+    # False for commits that only arrange the same rows differently.
+    changes_data: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """A Delta table at a place, with the columns it has and those that only its log has."""
+
+    place: Place
+    schema: Schema
+    partition_columns: tuple[str, ...]
+
+    def exists(self) -> bool:
+        """Tell whether a Delta table is there."""
+        with _store_errors(self.place):
+            return DeltaTable.is_deltatable(self.place.address)
+
+    def create(self, description: str) -> None:
+        """Create the table, empty, as version 0; one that is there already is left as it is."""
+        try:
+            create_table_with_add_actions(
+                self.place.address,
+                self.schema,
+                [],
+                mode="error",
+                partition_by=list(self.partition_columns),
+                description=description,
+                commit_properties=CommitProperties(custom_metadata={INFO: {"operation": "create"}}),
+            )
+        except (DeltaError, OSError) as exc:
+            if not self.exists():
+                raise StoreError(f"{self.place.address}: cannot be created: {exc}") from exc
+
+    def description(self) -> str:
+        """Return what `create` was told."""
+        with _store_errors(self.place):
+            return DeltaTable(self.place.address).metadata().description or ""
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """Return a version, the newest by default."""
+        with _store_errors(self.place, version):
+            table = DeltaTable(self.place.address, version=version)
+            rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+        return Snapshot(table.version(), tuple(map(_live_file, rows)), table)
+
+    def commit(self, base: Snapshot, commit: Commit) -> int:
+        """Make `commit` the version after `base` and return its number, or raise `CommitRace`."""
+        remove = [
+            RemoveAction(
+                path=file.path,
+                data_change=commit.changes_data,
+                deletion_timestamp=_now_ms(),
+                size=file.size,
+                partition_values={k: _text(v) for k, v in file.partition.items()},
+            )
+            for file in commit.remove
+        ]
+        properties = CommitProperties(
+            custom_metadata={INFO: dict(commit.info)},
+            # A blind retry would let two writers who saw the same state both win.
+            max_commit_retries=0,
+            app_transactions=[Transaction(name, n) for name, n in commit.transactions.items()],
+        )
+        try:
+            base._table.create_write_transaction(
+                [*commit.add, *remove],
+                "append",
+                self.schema,
+                list(self.partition_columns),
+                commit_properties=properties,
+            )
+        except CommitFailedError as exc:
+            if self.snapshot().version > base.version:
+                raise CommitRace(str(exc)) from exc
+            raise StoreError(f"{self.place.address}: the commit failed: {exc}") from exc
+        except (DeltaError, OSError) as exc:
+            raise StoreError(f"{self.place.address}: the commit failed: {exc}") from exc
+        return base.version + 1
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return the commits that the log still has, newest first, as deltalake gives them."""
+        with _store_errors(self.place):
+            return DeltaTable(self.place.address).history()
+
+    def write(self, frame: DataFrame, *, by: str | None = None) -> tuple[DataFile, ...]:
+        """Write rows into a fresh folder of the table; until a commit names it, nobody sees it.
+
+        The paths of the files are relative to the table, as its log wants them.
+        """
+        name = uuid.uuid4().hex
+        files = parquet.write(frame, self.place.child(name), by=by)
+        return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
+
+    def addresses(self, files: Iterable[LiveFile]) -> list[str]:
+        """Return where engines find `files`."""
+        return [f"{self.place.address}/{file.path}" for file in files]
+
+    def expired(self, hours: int, uncommitted_hours: int) -> list[str]:
+        """Return the files, relative to the table, that nothing younger than `hours` needs.
+
+        Files that no commit ever named count only once they are `uncommitted_hours` old.
+        """
+        with _store_errors(self.place):
+            table = DeltaTable(self.place.address)
+            removed = table.vacuum(hours, dry_run=True, enforce_retention_duration=False)
+            longest = max(hours, uncommitted_hours)
+            never = table.vacuum(longest, dry_run=True, enforce_retention_duration=False, full=True)
+        return sorted({*removed, *never})
+
+
+# The key under which every commit of ours keeps its account in the log.
+INFO = "inferlake"
+
+
+def add_action(file: DataFile, *, columns: Iterable[str], **partition: object) -> AddAction:
+    """Return the log entry for a written file, with the statistics of its footer."""
+    columns = tuple(columns)
+    stats = {
+        "numRecords": file.rows,
+        "minValues": {c: file.mins[c] for c in columns if c in file.mins},
+        "maxValues": {c: file.maxs[c] for c in columns if c in file.maxs},
+        "nullCount": {c: file.nulls.get(c, 0) for c in columns},
+    }
+    return AddAction(
+        path=file.path,
+        size=file.size,
+        partition_values={name: _text(value) for name, value in partition.items()},
+        modification_time=file.modified_ms,
+        data_change=True,
+        stats=json.dumps(stats),
+    )
+
+
+def _live_file(row: dict[str, Any]) -> LiveFile:
+    def group(prefix: str) -> dict[str, Any]:
+        keys = (key for key in row if key.startswith(prefix) and row[key] is not None)
+        return {key.removeprefix(prefix): row[key] for key in keys}
+
+    return LiveFile(
+        row["path"],
+        row["size_bytes"],
+        row["num_records"],
+        group("partition."),
+        group("min."),
+        group("max."),
+    )
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@contextmanager
+def _store_errors(at: Place, version: int | None = None) -> Iterator[None]:
+    """Turn deltalake's exceptions into ours, with the place and, where asked for, the version."""
+    try:
+        yield
+    except TableNotFoundError as exc:
+        raise StoreError(f"{at.address}: no table there") from exc
+    except (DeltaError, OSError) as exc:
+        if version is not None:
+            raise VersionNotFound(
+                f"{at.address}: no version {version}; `inferlake history` lists those there are"
+            ) from exc
+        raise StoreError(f"{at.address}: cannot be read: {exc}") from exc
