@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -9,21 +10,21 @@ from uuid import uuid4
 import pyarrow.fs as pafs
 
 from inferlake.errors import EngineError, InputError
-from inferlake.generate.lubm_plan import FILE_COLUMN, LINE_COLUMN, Extent, lubm_lines
-from inferlake.paths import Place, place
+from inferlake.generate.lubm_plan import FILE, Extent, lubm_lines
+from inferlake.paths import Place, is_remote, place
 from inferlake.session import cores, is_engine_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Suffix by compression. Both engines write these, and Inferlake loads them.
+# Suffix by compression: what both engines can write, and read again.
 SUFFIXES = {None: ".nt", "gzip": ".nt.gz"}
 
-# About 200 MB of text: large enough to read in one go, small enough to share among cores.
+# About 240 MB of text: a fair share of work for one core.
 UNIVERSITIES_A_FILE = 10
 
-# Where a folder is renamed in one step. In an object store folders are only a way of speaking.
-_WITH_FOLDERS = ("local", "hdfs")
+# In a path that an engine reads, these are a pattern.
+_PATTERN_CHARACTERS = set("*?[]{}\\")
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,18 @@ def generate_lubm(
     `compression="gzip"` the files end with `.nt.gz`.
 
     Raises `InputError` before anything is written if `out` is not empty or an argument makes no
-    sense, and `EngineError` if the engine fails. The files appear in `out` when all are complete; a
-    killed process leaves its part in a folder `*.partial-*` beside it, which may be deleted.
+    sense, and `EngineError` if the engine fails. Files come to `out` when all are complete; a
+    process that is killed leaves its part in a folder `*.partial-*` beside it, free to delete.
     """
     target = place(out)
     _check(target, universities, first, compression)
     extent = Extent(first, universities, files=file_count(universities, cores()))
     partial = place(f"{target.address}.partial-{uuid4().hex}")
+    lines, finished = partial.child("lines"), partial.child("finished")
     try:
-        lines = partial.child("lines")
         triples = _write(session, lubm_lines(seed, extent), lines, compression)
-        finished = partial.child("finished")
         _rename(lines, finished, extent, SUFFIXES[compression])
+        _check_empty(target)
         _publish(finished, target)
     except Exception as exc:
         if not is_engine_failure(exc):
@@ -71,12 +72,12 @@ def generate_lubm(
         raise EngineError(f"the engine failed; nothing was written to {out}: {exc}") from exc
     finally:
         partial.remove()
-    written = target.files()
-    return LubmReport(universities, triples, len(written), sum(file.size for file in written))
+    files = target.files()
+    return LubmReport(universities, triples, len(files), sum(file.size for file in files))
 
 
 def file_count(universities: int, cores: int) -> int:
-    """Return a number of files that can be loaded in parallel and is not larger than need be."""
+    """Return how many files to write: as many as can be loaded at once, or as large as is good."""
     return min(universities, max(cores, -(-universities // UNIVERSITIES_A_FILE)))
 
 
@@ -86,7 +87,8 @@ def file_name(extent: Extent, file: int) -> str:
     >>> file_name(Extent(first=0, universities=50, files=5), 4)
     'university-00040-00049'
     """
-    return "university-{:05}-{:05}".format(*extent.universities_of(file))
+    universities = extent.universities_of(file)
+    return f"university-{universities.start:05}-{universities.stop - 1:05}"
 
 
 def _check(target: Place, universities: int, first: int, compression: str | None) -> None:
@@ -95,31 +97,46 @@ def _check(target: Place, universities: int, first: int, compression: str | None
     if first < 0:
         raise InputError(f"there is no university {first}; they are numbered from 0")
     if compression not in SUFFIXES:
-        raise InputError(f"cannot compress with '{compression}'; choose gzip, or none")
+        raise InputError(f"cannot compress with '{compression}'; choose gzip or nothing")
+    if _PATTERN_CHARACTERS & set(target.address):
+        raise InputError(f"{target.address}: choose a path without any of *?[]{{}}\\")
+    _check_empty(target)
+
+
+def _check_empty(target: Place) -> None:
     if target.info().type == pafs.FileType.File or target.files():
         raise InputError(f"{target.address} is not empty; name a new folder, or empty this one")
 
 
-def _write(session: SparkSession, query: str, folder: Place, compression: str | None) -> int:
-    """Write a folder for each file and return the number of lines."""
-    writer = session.sql(query).write.partitionBy(FILE_COLUMN)
+def _write(session: SparkSession, query: str, lines: Place, compression: str | None) -> int:
+    """Write the lines, one folder for each file to be, and return how many there are."""
+    writer = session.sql(query).write.partitionBy(FILE)
     if compression:
         writer = writer.option("compression", compression)
-    writer.text(folder.address)
-    return session.read.text(folder.address).count()
+    writer.text(lines.address)
+    return session.read.text(lines.address).count()
 
 
 def _rename(lines: Place, finished: Place, extent: Extent, suffix: str) -> None:
-    """Move each file of lines, whatever the engine called it, to the name that we give it."""
-    lines.filesystem.create_dir(finished.path)
-    ...
+    """Move the files of lines out of their folders to names that tell what they have."""
+    finished.filesystem.create_dir(finished.path)
+    parts: Counter[str] = Counter()
+    for file in lines.files():
+        if file.base_name.startswith((".", "_")):  # checksums and success markers
+            continue
+        folder = file.path.split("/")[-2]
+        name = file_name(extent, int(folder.removeprefix(f"{FILE}=")))
+        # A session may limit the records of a file, and then there are several.
+        part = f"-{parts[name]}" if parts[name] else ""
+        parts[name] += 1
+        finished.filesystem.move(file.path, finished.child(f"{name}{part}{suffix}").path)
 
 
 def _publish(finished: Place, target: Place) -> None:
-    filesystem = target.filesystem
-    if filesystem.type_name in _WITH_FOLDERS:
-        target.remove()
-        filesystem.move(finished.path, target.path)
+    """Move the finished files to the target; in one step if it is a new folder of a local disk."""
+    if not is_remote(target.address) and not target.exists():
+        target.filesystem.move(finished.path, target.path)
         return
+    target.filesystem.create_dir(target.path)
     for file in finished.files():
-        filesystem.move(file.path, target.child(file.base_name).path)
+        target.filesystem.move(file.path, target.child(file.base_name).path)

@@ -1,54 +1,77 @@
 """LUBM data as one query.
 
-Every number is a hash of the seed and of what it is for, so a university depends on the seed and its
-own number only, whatever the engine, the partitioning and the number of universities. The data
+Every number is a hash of the seed and of what it is for, so a university depends on the seed and
+its own number only, whatever the engine, the partitioning and the number of universities. The data
 follow the profile of UBA; they are not the triples that UBA itself writes for the same seed.
 
-The steps widen rows, university > department > member > line, and never shuffle: the partitions of
-the universities are those of the lines.
+The steps widen rows, file > university > department > member > line, and never shuffle: one task
+writes one file, and holds about one batch of rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from inferlake.generate import lubm_triples as triples
 from inferlake.generate.lubm_profile import UBA, Between, drawn, picked
 from inferlake.generate.lubm_triples import Statement, line
 
+# The name of the column that says which file a line goes to; the other column is the line.
+FILE = "file"
+
 MOST_COAUTHORED = UBA.publications_of_graduate.high
 
 
+@dataclass(frozen=True)
+class Extent:
+    """Which universities, and in how many files. A university is never split."""
+
+    first: int
+    universities: int
+    files: int
+
+    def universities_of(self, file: int) -> range:
+        """Return the universities of the file; files have equally many, give or take one."""
+        start, stop = (n * self.universities // self.files for n in (file, file + 1))
+        return range(self.first + start, self.first + stop)
+
+
 class Kind(NamedTuple):
-    """A kind of member of a department: the SQL array of their numbers, and what is said of each."""
+    """A kind of members of a department: the SQL array of their numbers, what is said of them."""
 
     name: str
     numbers: str
     statements: tuple[Statement, ...]
 
 
-def lines(*, seed: int, first: int, universities: int, partitions: int) -> str:
-    """Return the SQL of the N-Triples lines of the universities from number `first` on.
+def lubm_lines(seed: int, extent: Extent) -> str:
+    """Return the SQL of all N-Triples lines, with the number of the file that each goes to.
 
-    The lines of a department are distinct. Departments share those that say of a university where
-    people got degrees that it is one.
+    The lines of a department are distinct. Departments repeat each other where they state that a
+    university, which gave degrees to people of both, is a university.
     """
-    steps = _steps(seed, first, universities, partitions)
-    chain = ", ".join(f"{name} AS ({step})" for name, step in steps.items())
-    return f"WITH {chain} SELECT line AS value FROM lines WHERE line IS NOT NULL"
+    chain = ", ".join(f"{name} AS ({step})" for name, step in _steps(seed, extent).items())
+    return f"WITH {chain} SELECT {FILE}, line FROM lines WHERE line IS NOT NULL"
 
 
-def _steps(seed: int, first: int, universities: int, partitions: int) -> dict[str, str]:
-    ids = f"range({first}, {first + universities}, 1, {partitions})"
-    department = _up_to(drawn(*UBA.departments, "departments"))
+def _steps(seed: int, extent: Extent) -> dict[str, str]:
+    """Return the query's steps by name, each of which reads the one before."""
+    n = extent.universities
+    start, stop = (
+        f"{extent.first} + ({turn}) * {n} div {extent.files}" for turn in ("id", "id + 1")
+    )
+    departments = _up_to(drawn(*UBA.departments, "departments"))
     return {
+        "files": f"SELECT id AS {FILE}, explode(sequence({start}, {stop} - 1)) AS university "
+        f"FROM range(0, {extent.files}, 1, {extent.files})",
         # All random numbers of a university, and then of a department, depend on its `place`.
-        "universities": f"SELECT id AS university, xxhash64('{seed}', id) AS place FROM {ids}",
-        "numbered": f"SELECT university, place, explode({department}) AS department FROM universities",
+        "universities": f"SELECT *, xxhash64('{seed}', university) AS place FROM files",
+        "numbered": f"SELECT *, explode({departments}) AS department FROM universities",
         "departments": _select(
             "numbered",
-            "university, department",
+            f"{FILE}, university, department",
             place="xxhash64(place, department)",
             host="concat('Department', department, '.University', university, '.edu')",
         ),
@@ -80,6 +103,7 @@ def _steps(seed: int, first: int, universities: int, partitions: int) -> dict[st
         ),
         "kinds": f"SELECT *, inline(array({', '.join(map(_numbers, KINDS))})) FROM employed",
         "members": "SELECT *, explode(numbers) AS i FROM kinds",
+        # Publications and coauthors find the publication in question, and who of faculty wrote it.
         "writing": _select("members", graduate=f"i div {MOST_COAUTHORED}"),
         "written": _select("writing", written=_written()),
         "signed": _select("written", signer=_signer()),
@@ -90,7 +114,7 @@ def _steps(seed: int, first: int, universities: int, partitions: int) -> dict[st
             ),
             publication="written - get(publication_starts, signer)",
         ),
-        "lines": f"SELECT explode({_said()}) AS line FROM authored",
+        "lines": f"SELECT {FILE}, explode({_said()}) AS line FROM authored",
     }
 
 
@@ -117,7 +141,7 @@ def _of_graduates(per_one: Between, purpose: str) -> str:
 
 
 def _starts(share: str) -> str:
-    """Return the SQL of where each faculty member f's share begins, laid end to end, and of the end."""
+    """Return the SQL of where the share of each member of faculty starts, and of the end."""
     return (
         f"aggregate({_each('faculty', 'f', share)}, array(0L), "
         "(starts, share) -> concat(starts, array(element_at(starts, -1) + share)))"

@@ -31,29 +31,45 @@ class Rank:
 class Profile:
     """How many of what; a range is drawn from anew for each thing that it is about."""
 
-    departments: Between = Between(15, 25)
-    ranks: tuple[Rank, ...] = (
-        Rank("FullProfessor", Between(7, 10), Between(15, 20)),
-        Rank("AssociateProfessor", Between(10, 14), Between(10, 18)),
-        Rank("AssistantProfessor", Between(8, 11), Between(5, 10)),
-        Rank("Lecturer", Between(5, 7), Between(0, 5), professor=False),
-    )
-    research_groups: Between = Between(10, 20)
-    taught_courses: Between = Between(1, 2)  # by a faculty member
-    taught_graduate_courses: Between = Between(1, 2)
-    undergraduates_per_faculty: Between = Between(8, 14)
-    graduates_per_faculty: Between = Between(3, 4)
-    courses_of_undergraduate: Between = Between(2, 4)
-    courses_of_graduate: Between = Between(1, 3)
-    undergraduates_per_advised: int = 5
-    graduates_per_teaching_assistant: Between = Between(4, 5)
-    graduates_per_research_assistant: Between = Between(3, 4)
-    publications_of_graduate: Between = Between(0, 5)  # written with faculty
-    degree_universities: int = 1000
-    research_interests: int = 30
+    departments: Between  # of a university
+    ranks: tuple[Rank, ...]
+    research_groups: Between  # of a department
+    taught_courses: Between  # by a member of faculty
+    taught_graduate_courses: Between
+    undergraduates_per_faculty: Between
+    graduates_per_faculty: Between
+    courses_of_undergraduate: Between
+    courses_of_graduate: Between
+    undergraduates_per_advised: int
+    graduates_per_teaching_assistant: Between
+    graduates_per_research_assistant: Between
+    publications_of_graduate: Between  # with a member of faculty
+    degree_universities: int
+    research_interests: int
 
 
-UBA = Profile()
+UBA = Profile(
+    departments=Between(15, 25),
+    ranks=(
+        Rank("FullProfessor", Between(7, 10), publications=Between(15, 20)),
+        Rank("AssociateProfessor", Between(10, 14), publications=Between(10, 18)),
+        Rank("AssistantProfessor", Between(8, 11), publications=Between(5, 10)),
+        Rank("Lecturer", Between(5, 7), publications=Between(0, 5), professor=False),
+    ),
+    research_groups=Between(10, 20),
+    taught_courses=Between(1, 2),
+    taught_graduate_courses=Between(1, 2),
+    undergraduates_per_faculty=Between(8, 14),
+    graduates_per_faculty=Between(3, 4),
+    courses_of_undergraduate=Between(2, 4),
+    courses_of_graduate=Between(1, 3),
+    undergraduates_per_advised=5,
+    graduates_per_teaching_assistant=Between(4, 5),
+    graduates_per_research_assistant=Between(3, 4),
+    publications_of_graduate=Between(0, 5),
+    degree_universities=1000,
+    research_interests=30,
+)
 
 
 def hashed(purpose: str, *key: str) -> str:

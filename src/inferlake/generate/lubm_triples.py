@@ -1,7 +1,7 @@
 """What LUBM data say of each kind of thing: triples with SQL in their holes.
 
-The SQL reads the columns of `lubm_plan`: those of the department (`university`, `department`, `host`,
-a count by the name of each rank, ...) and those of its member (`kind`, `i`, ...).
+The SQL reads the columns of `lubm_plan`: those of a department (`university`, `department`, `host`,
+a count by the name of each rank, ...) and those of a member of it (`kind`, `i`, ...).
 """
 
 from __future__ import annotations

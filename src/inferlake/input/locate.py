@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferlake.input.files import InputFile
+from inferlake.input.parse import SHOWN_TEXT
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,6 @@ def locate(bad: Bad, file: InputFile) -> Bad:
         for number, raw in enumerate(stream, 1):
             # Engines end a line at a lone carriage return too.
             for piece in raw.decode(errors="replace").rstrip("\n").split("\r"):
-                if number == bad.line or (bad.text and piece.startswith(bad.text)):
-                    return Bad(bad.address, number, bad.column, piece[:500], bad.message)
+                if number == bad.line or piece[:SHOWN_TEXT] == bad.text:
+                    return Bad(bad.address, number, bad.column, piece[:SHOWN_TEXT], bad.message)
     return bad

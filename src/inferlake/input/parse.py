@@ -8,14 +8,16 @@ with their place. Runs on workers: it reads files by address and keeps one recor
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
+from xml.parsers import expat
 
 import pyarrow as pa
 import pyoxigraph as ox
 
-from inferlake.input.files import InputFile
+from inferlake.input.files import LINE_FORMATS, InputFile
 
 PARSED_SCHEMA = pa.schema(
     [
@@ -36,10 +38,18 @@ PARSED_SQL = (
     " message STRING, line BIGINT, column BIGINT, text STRING"
 )
 
+# A bad statement is shown up to here.
+SHOWN_TEXT = 500
+
 _BATCH_ROWS = 50_000
-_SHOWN_TEXT = 500
+_BLOCK_BYTES = 1 << 20
+_READ_FAILURES = (OSError, EOFError, ValueError, pa.ArrowException)
 
 _Row = tuple[Any, ...]
+_MESSAGE, _COLUMN = (
+    PARSED_SCHEMA.get_field_index("message"),
+    PARSED_SCHEMA.get_field_index("column"),
+)
 
 
 class Parser:
@@ -61,27 +71,56 @@ class Parser:
             )
             groups = itertools.groupby(pairs, key=lambda pair: pair[0])
             yield from _in_batches(
-                row for n, group in groups for row in self._some_lines(n, [raw for _, raw in group])
+                row
+                for n, group in groups
+                for row in self._some_lines(n, [(None, raw) for _, raw in group])
             )
 
     def _document(self, number: int) -> Iterator[_Row]:
         file = self.files[number]
         with file.open() as stream:
-            yield from _statements(number, stream, file, _Numbered(file.scope))
+            if file.format in LINE_FORMATS:
+                yield from self._all_lines(number, stream)
+            elif file.format == "rdf":
+                yield from _xml(number, stream, file)
+            else:
+                yield from _statements(number, stream, file, _Numbered(file.scope))
 
-    def _some_lines(self, number: int, lines: list[bytes]) -> list[_Row]:
-        """Parse lines together, and one by one only if that fails: a call costs more than a line."""
+    def _all_lines(self, number: int, stream: IO[bytes]) -> Iterator[_Row]:
+        """Parse a file of lines that the engine cannot read, as it would, a block at a time."""
+        line = 0
+        while True:
+            try:
+                block = stream.readlines(_BLOCK_BYTES)
+            except _READ_FAILURES as exc:
+                yield _error(number, f"cannot be read: {exc}")
+                return
+            if not block:
+                return
+            # A lone carriage return ends a line too, as it does for the engines.
+            pieces = ((n, piece) for n, raw in enumerate(block, 1) for piece in raw.splitlines())
+            yield from self._some_lines(number, [(line + n, piece) for n, piece in pieces])
+            line += len(block)
+
+    def _some_lines(self, number: int, lines: list[tuple[int | None, bytes]]) -> list[_Row]:
+        """Parse lines together, and one by one only if that fails: a call costs more than a line.
+
+        A bad line gives one row that says so and no statement, whatever the parser made of it.
+        """
         file = self.files[number]
         scope = _Labelled(file.scope)
-        together = list(_statements(number, b"\n".join(lines), file, scope))
-        if all(row[5] is None for row in together):
+        together = list(_statements(number, b"\n".join(raw for _, raw in lines), file, scope))
+        if all(row[_MESSAGE] is None for row in together):
             return together
         rows: list[_Row] = []
-        for raw in lines:
-            for row in _statements(number, raw, file, scope):
-                # The line's own number in its file is not known here, and its text is.
-                text = raw.decode(errors="replace")[:_SHOWN_TEXT]
-                rows.append(row if row[5] is None else (*row[:6], None, row[7], text))
+        for line, raw in lines:
+            found = list(_statements(number, raw, file, scope))
+            bad = next((row for row in found if row[_MESSAGE] is not None), None)
+            if bad is None:
+                rows += found
+            else:
+                text = raw.decode(errors="replace")[:SHOWN_TEXT]
+                rows.append(_error(number, bad[_MESSAGE], line, bad[_COLUMN], text))
         return rows
 
 
@@ -106,15 +145,34 @@ class _Numbered:
         return f"_:{self.scope}b{self.seen.setdefault(node.value, len(self.seen))}"
 
 
+class _Formulas:
+    """Tells which statements of an N3 document belong to formulas, which RDF does not have."""
+
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
+
+    def opens(self, quad: ox.Quad) -> bool:
+        """Tell whether `quad` is the first statement in a formula."""
+        new = not isinstance(quad.graph_name, ox.DefaultGraph) and quad.graph_name not in self.seen
+        if new:
+            self.seen.add(quad.graph_name)
+        return new
+
+    def touch(self, quad: ox.Quad) -> bool:
+        """Tell whether `quad` is inside a formula seen before, or says something of one."""
+        return not self.seen.isdisjoint((quad.graph_name, quad.subject, quad.object))
+
+
 def _statements(number: int, source: Any, file: InputFile, name: Any) -> Iterator[_Row]:
     """Yield a row for each statement and each error of `source`.
 
-    After an error the parser goes on where it can; a second error at the same place ends it.
+    After an error the parser goes on where it can; several errors at one place are told once.
     """
     kind = ox.RdfFormat.from_extension(file.format)
     assert kind is not None, file.format
-    base = None if file.format in ("nt", "nq") else _base(file.address)
+    base = None if file.format in LINE_FORMATS else _base(file.address)
     statements = ox.parse(source, format=kind, base_iri=base)
+    formulas = _Formulas() if file.format == "n3" else None
     previous: tuple[Any, Any] | None = None
     while True:
         try:
@@ -123,27 +181,84 @@ def _statements(number: int, source: Any, file: InputFile, name: Any) -> Iterato
             return
         except SyntaxError as exc:
             place = (exc.lineno, exc.offset)
-            if place == previous:
-                return
+            if place != previous or exc.lineno is None:
+                yield _error(number, _explained(exc), exc.lineno, exc.offset, exc.text)
             previous = place
-            message = str(exc.msg).split(": ", 1)[-1]
-            yield (number, None, None, None, None, message, exc.lineno, exc.offset, exc.text)
-        except (OSError, EOFError, ValueError, pa.ArrowException) as exc:
-            yield (number, None, None, None, None, f"cannot be read: {exc}", None, None, None)
+        except _READ_FAILURES as exc:
+            yield _error(number, f"cannot be read: {exc}")
             return
         else:
-            yield _row(number, quad, name)
+            if formulas is not None and formulas.opens(quad):
+                message = "a formula { ... } of N3 is not RDF; leave it out"
+                yield _error(number, message, text=str(quad)[:SHOWN_TEXT])
+            elif formulas is None or not formulas.touch(quad):
+                yield _row(number, quad, name)
+
+
+def _xml(number: int, stream: IO[bytes], file: InputFile) -> Iterator[_Row]:
+    """Yield the rows of an RDF/XML document, and an error where it is not well-formed XML.
+
+    pyoxigraph takes a document that is cut short for a whole one.
+    """
+    checked = _Checked(stream)
+    fine = True
+    for row in _statements(number, checked, file, _Numbered(file.scope)):
+        fine = fine and row[_MESSAGE] is None
+        yield row
+    failure = checked.failure
+    if failure is not None and fine:
+        reason = f"not well-formed XML: {expat.ErrorString(failure.code)}"
+        yield _error(number, reason, failure.lineno, failure.offset + 1)
+
+
+class _Checked:
+    """Reads from a stream, and keeps the first thing that is wrong with the XML in it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream = stream
+        self.failure: expat.ExpatError | None = None
+        self.expat = expat.ParserCreate()
+
+    def read(self, size: int = -1) -> bytes:
+        block = self.stream.read(size)
+        if self.failure is None:
+            try:
+                self.expat.Parse(block, not block)
+            except expat.ExpatError as exc:
+                self.failure = exc
+        return block
 
 
 def _row(number: int, quad: ox.Quad, name: Any) -> _Row:
     terms = (quad.subject, quad.predicate, quad.object)
     if any(isinstance(term, ox.Triple) for term in terms):
         message = "a triple inside a triple (RDF 1.2) is not supported; leave the statement out"
-        return (number, None, None, None, None, message, None, None, str(quad)[:_SHOWN_TEXT])
+        return _error(number, message, text=str(quad)[:SHOWN_TEXT])
     s, p, o = (name(t) if isinstance(t, ox.BlankNode) else str(t) for t in terms)
     graph = quad.graph_name
-    g = None if isinstance(graph, ox.DefaultGraph) else str(graph)
+    if isinstance(graph, ox.DefaultGraph):
+        g = None
+    else:
+        g = name(graph) if isinstance(graph, ox.BlankNode) else str(graph)
     return (number, s, p, o, g, None, None, None, None)
+
+
+def _error(
+    number: int,
+    message: str,
+    line: int | None = None,
+    column: int | None = None,
+    text: str | None = None,
+) -> _Row:
+    return (number, None, None, None, None, message, line, column, text)
+
+
+def _explained(exc: SyntaxError) -> str:
+    """Return what the parser found wrong, without the place, which has columns of its own."""
+    message = re.sub(r"^Parser error [^:]*: ", "", str(exc.msg))
+    if "LoadDocumentCallback" in message:
+        return "a remote @context is not fetched; write the context itself into the document"
+    return message
 
 
 def _base(address: str) -> str:

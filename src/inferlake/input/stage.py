@@ -39,6 +39,9 @@ _FILES_A_JOB = 64
 _BYTES_A_JOB = 256 * 2**20
 _JOBS = 20
 
+# Up to so many triples are looked up one by one.
+FEW = 256
+
 # So many bad lines are shown with their places; all are counted.
 SHOWN = 5
 
@@ -48,15 +51,15 @@ class Staged:
     """Triples that are valid and encoded, but not yet compared with what is stored.
 
     `triples` has ids `s, p, o` and their terms `s_term, p_term, o_term`, with repetitions;
-    `terms` has each `id, term` once, or more often where a parser was needed. If `clashing`, two
-    terms of this input share an id.
+    `terms` has each `id, term` once, or more often where a parser was needed.
     """
 
     triples: DataFrame
     terms: DataFrame
+    # The ids of the triples, if they are few enough to look up one by one; else None.
+    few: frozenset[tuple[int, int, int]] | None
     triples_read: int
     term_count: int
-    clashing: bool
     bad: tuple[Bad, ...]
     bad_count: int
     graphs_dropped: int
@@ -90,8 +93,19 @@ def stage(
 
 
 @dataclass(frozen=True)
+class _Written:
+    """A frame over files just written, with their footers."""
+
+    frame: DataFrame
+    files: tuple[DataFile, ...]
+
+    def filled(self, column: str) -> int:
+        return parquet.filled(self.files, column)
+
+
+@dataclass(frozen=True)
 class _Stage:
-    """The steps of `stage`, each writing one folder and returning a frame over it."""
+    """The steps of `stage`, each writing one folder; None stands for a step with nothing to do."""
 
     engine: Engine
     folder: Place
@@ -100,54 +114,54 @@ class _Stage:
     progress: Progress
 
     def run(self, *, skip_bad: bool) -> Staged:
-        split, split_files = self._split()
-        seen, seen_files = self._seen(split, "seen")
-        undecided = self._undecided(split, split_files, seen, seen_files)
-        parsed, parsed_files = self._parsed(undecided)
-        bad_count = parquet.filled(parsed_files, "message")
-        bad = self._bad(parsed) if bad_count else ()
+        split = self._split()
+        seen = self._seen(split.frame, "seen") if split else None
+        odd = seen.frame.where("canonical = 0") if seen and _some_odd(seen) else None
+        undecided = self._undecided(split, odd) if split else None
+        parsed = self._parsed(undecided)
+        bad_count = parsed.filled("message") if parsed else 0
+        bad = self._bad(parsed.frame) if parsed and bad_count else ()
         if bad and not skip_bad:
             raise InputError(_refusal(bad, bad_count))
-        triples, terms, term_files = split, seen, seen_files
-        if parsed_files:
-            good = parsed.where("message IS NULL").drop("message", "line", "column", "text")
-            also, also_files = self._seen(good, "seen-parsed")
-            triples = _decided(split, seen).unionByName(good)
-            terms = seen.where("canonical = 1").unionByName(also)
-            term_files = seen_files + also_files
+        good = parsed.frame.where("message IS NULL") if parsed else None
+        also = self._seen(good, "seen-parsed") if good is not None else None
+        decided = _decided(split, odd) if split else None
+        triples = [f.select(*_TRIPLE) for f in (decided, good) if f is not None]
+        triples = _union(triples or [self.engine.empty(f"{_IDS}, {_TERMS}")])
+        # What a parser wrote is canonical, whatever the pattern thinks of it.
+        terms = [seen.frame.where("canonical = 1")] if seen else []
+        terms = _union(terms + ([also.frame] if also else []) or [self.engine.empty(_SEEN_COLUMNS)])
+        read = sum(part.filled("s_term") for part in (split, parsed) if part)
+        if odd is not None or (split and split.filled("g_term")):
+            read = triples.count()  # lines with an undecided term were counted twice
         return Staged(
-            triples=triples.select("s", "p", "o", "s_term", "p_term", "o_term"),
-            terms=terms.select("id", "term"),
-            triples_read=parquet.rows(split_files)
-            - parquet.filled(split_files, "rest")
-            + parquet.filled(parsed_files, "s_term"),
-            term_count=parquet.rows(term_files),
-            clashing=any(f.maxs["clash"] for f in term_files),
+            triples=triples,
+            terms=terms,
+            few=self._few(triples, split, read, plain=parsed is None),
+            triples_read=read,
+            term_count=sum(parquet.rows(s.files) for s in (seen, also) if s),
             bad=bad,
             bad_count=bad_count,
-            graphs_dropped=self._graphs(triples, split_files + parsed_files),
+            graphs_dropped=self._graphs(triples, split, parsed),
         )
 
     # --- lines ----------------------------------------------------------------------------------
 
-    def _split(self) -> tuple[DataFrame, tuple[DataFile, ...]]:
-        """Split the lines that the engine can read into terms; the rest of a line stays whole."""
+    def _split(self) -> _Written | None:
+        """Split the lines that the engine can read into terms; what does not split stays whole."""
         by_engine = [n for n, file in enumerate(self.files) if file.split_by_engine]
         written: tuple[DataFile, ...] = ()
         folders = []
         for job, numbers in enumerate(_jobs(self.files, by_engine)):
             at = self.folder.child(f"split-{job}")
             graphs = self.files[numbers[0]].format == "nq"
-            frame = self.engine.sql(
-                _split_sql(self.hash, graphs=graphs), lines=self._lines(numbers)
-            )
-            files = parquet.write(frame, at)
+            files = parquet.write(_split_lines(self._lines(numbers), self.hash, graphs=graphs), at)
             if files:
                 folders.append(at.address)
-                written += files
+                written += tuple(replace(file, path=f"split-{job}/{file.path}") for file in files)
             size = sum(self.files[n].size for n in numbers)
             self.progress.advance(size=size, triples=parquet.rows(files))
-        return self._read(folders, _SPLIT_COLUMNS), written
+        return self._over(written, folders, _SPLIT_COLUMNS)
 
     def _lines(self, numbers: list[int]) -> DataFrame:
         """Return the lines of some files, each with its file's number and blank node scope.
@@ -160,55 +174,45 @@ class _Stage:
             lines = self.engine.session.read.text(file.address)
             return lines.selectExpr(f"{number} AS file", f"'{file.scope}' AS scope", "value")
 
-        return reduce(lambda one, other: one.unionAll(other), map(of, numbers))
+        return _union([of(number) for number in numbers])
 
     # --- terms ----------------------------------------------------------------------------------
 
-    def _seen(self, triples: DataFrame, name: str) -> tuple[DataFrame, tuple[DataFile, ...]]:
+    def _seen(self, triples: DataFrame, name: str) -> _Written | None:
         """Return the distinct terms of `triples`, each with a flag whether its shape is decided.
 
         Grouping by id alone is several times faster than by the strings. If it shows two terms of
         one id, which practically never happens, the group is by both after all.
         """
-        # The pattern has braces, which `sql` would take for frames.
-        checked = ("*", f"INT({is_canonical_sql('term')}) AS canonical")
-        frame = self.engine.sql(_seen_sql("id"), triples=triples).selectExpr(*checked)
-        files = parquet.write(frame, self.folder.child(name))
-        if any(file.maxs["clash"] for file in files):
-            name = f"{name}-apart"
-            frame = self.engine.sql(_seen_sql("id, term"), triples=triples).selectExpr(*checked)
-            files = parquet.write(frame, self.folder.child(name))
-            files = tuple(replace(file, maxs={**file.maxs, "clash": 1}) for file in files)
-        at = [self.folder.child(name).address] if files else []
-        return self._read(at, _SEEN_COLUMNS), files
+        for key in ("id", "id, term"):
+            at = self.folder.child(f"{name}-by-{len(key)}")
+            terms = self.engine.sql(_seen_sql(key), triples=triples)
+            # The pattern has braces, which `sql` would take for frames.
+            files = parquet.write(
+                terms.selectExpr("*", f"INT({is_canonical_sql('term')}) AS canonical"), at
+            )
+            if not any(file.maxs["clash"] for file in files):
+                return self._over(files, [at.address], _SEEN_COLUMNS)
+        raise AssertionError("a term clashes with itself")
 
     # --- what needs a parser --------------------------------------------------------------------
 
-    def _undecided(
-        self,
-        split: DataFrame,
-        split_files: tuple[DataFile, ...],
-        seen: DataFrame,
-        seen_files: tuple[DataFile, ...],
-    ) -> DataFrame | None:
+    def _undecided(self, split: _Written, odd: DataFrame | None) -> DataFrame | None:
         """Return the lines for the parser: those not split, and those with an undecided term."""
         lines = []
-        if parquet.filled(split_files, "rest"):
-            lines.append(split.where("rest IS NOT NULL").selectExpr("file", "rest AS line"))
-        if any(not file.mins["canonical"] for file in seen_files):
-            odd = seen.where("canonical = 0").selectExpr("id")
-            rows = split.where("rest IS NULL")
+        if split.filled("rest"):
+            lines.append(split.frame.where("rest IS NOT NULL").selectExpr("file", "rest AS line"))
+        if odd is not None:
             for column in ("s", "p", "o"):
-                hit = self.engine.sql(_SEMI_SQL.format(column=column), rows=rows, odd=odd)
-                lines.append(hit.selectExpr("file", f"{_LINE_SQL} AS line"))
-        if parquet.filled(split_files, "g_term"):
-            odd = split.where(f"g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')}")
-            lines.append(odd.selectExpr("file", f"{_LINE_SQL} AS line"))
-        if not lines:
-            return None
-        return reduce(lambda one, other: one.unionAll(other), lines).distinct()
+                ids = odd.selectExpr(f"id AS {column}")
+                rows = split.frame.where("rest IS NULL").join(ids, column, "left_semi")
+                lines.append(rows.selectExpr("file", f"{_LINE_SQL} AS line"))
+        if split.filled("g_term"):
+            rows = split.frame.where(f"g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')}")
+            lines.append(rows.selectExpr("file", f"{_LINE_SQL} AS line"))
+        return _union(lines).distinct() if lines else None
 
-    def _parsed(self, undecided: DataFrame | None) -> tuple[DataFrame, tuple[DataFile, ...]]:
+    def _parsed(self, undecided: DataFrame | None) -> _Written | None:
         """Parse the undecided lines and the files that are not split."""
         parser = Parser(self.files)
         frames = []
@@ -221,14 +225,13 @@ class _Stage:
             # One row a partition: a file is the smallest piece of work there is.
             spread = self.engine.session.createDataFrame(numbers).repartition(len(whole))
             frames.append(spread.mapInArrow(parser.documents, PARSED_SQL))
-        at = self.folder.child("parsed")
         if not frames:
-            return self._read([], _PARSED_COLUMNS), ()
-        rows = reduce(lambda one, other: one.unionAll(other), frames)
-        files = parquet.write(self.engine.sql(_parsed_sql(self.hash), rows=rows), at)
+            return None
+        at = self.folder.child("parsed")
+        files = parquet.write(_union(frames).selectExpr(*_parsed_columns(self.hash)), at)
         size = sum(self.files[n].size for n in whole)
         self.progress.advance(size=size, triples=parquet.filled(files, "s_term"))
-        return self._read([at.address] if files else [], _PARSED_COLUMNS), files
+        return self._over(files, [at.address], _PARSED_COLUMNS)
 
     def _bad(self, parsed: DataFrame) -> tuple[Bad, ...]:
         rows = (
@@ -244,24 +247,50 @@ class _Stage:
         )
         return tuple(locate(bad, self.files[number]) for bad, number in found)
 
-    def _graphs(self, triples: DataFrame, files: tuple[DataFile, ...]) -> int:
-        if not parquet.filled(files, "g_term"):
+    # --- small answers --------------------------------------------------------------------------
+
+    def _few(
+        self, triples: DataFrame, split: _Written | None, read: int, *, plain: bool
+    ) -> frozenset[tuple[int, int, int]] | None:
+        """Return the ids of the triples if there are few; without a job where no parser was used."""
+        if read > FEW:
+            return None
+        if plain:
+            rows = parquet.read_rows(self.folder, split.files, "spo") if split else []
+        else:
+            rows = triples.select(*"spo").collect()
+        return frozenset((s, p, o) for s, p, o in rows)
+
+    def _graphs(self, triples: DataFrame, *parts: _Written | None) -> int:
+        if not any(part.filled("g_term") for part in parts if part):
             return 0
         return triples.selectExpr("count(DISTINCT g_term) AS graphs").collect()[0].graphs
 
-    def _read(self, folders: list[str], columns: str) -> DataFrame:
-        if not folders:
-            return self.engine.empty(columns)
-        return self.engine.session.read.schema(columns).parquet(*folders)
+    def _over(
+        self, files: tuple[DataFile, ...], folders: list[str], columns: str
+    ) -> _Written | None:
+        """Return the frame over written folders, or None where nothing was written."""
+        if not files:
+            return None
+        return _Written(self.engine.session.read.schema(columns).parquet(*folders), files)
 
 
-def _decided(split: DataFrame, seen: DataFrame) -> DataFrame:
+def _some_odd(seen: _Written) -> bool:
+    return any(not file.mins["canonical"] for file in seen.files)
+
+
+def _decided(split: _Written, odd: DataFrame | None) -> DataFrame:
     """Return the split rows all of whose terms are canonical."""
-    odd = seen.where("canonical = 0").selectExpr("id")
-    rows = split.where(f"rest IS NULL AND (g_term IS NULL OR {is_canonical_sql('g_term')})")
-    for column in ("s", "p", "o"):
-        rows = rows.join(odd.withColumnRenamed("id", column), column, "left_anti")
-    return rows.drop("rest")
+    rows = split.frame.where("rest IS NULL") if split.filled("rest") else split.frame
+    if split.filled("g_term"):
+        rows = rows.where(f"g_term IS NULL OR {is_canonical_sql('g_term')}")
+    for column in ("s", "p", "o") if odd is not None else ():
+        rows = rows.join(odd.selectExpr(f"id AS {column}"), column, "left_anti")
+    return rows
+
+
+def _union(frames: list[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 def _jobs(files: tuple[InputFile, ...], numbers: list[int]) -> Iterator[list[int]]:
@@ -282,6 +311,7 @@ def _jobs(files: tuple[InputFile, ...], numbers: list[int]) -> Iterator[list[int
 
 # --- SQL ----------------------------------------------------------------------------------------
 
+_TRIPLE = ("s", "p", "o", "s_term", "p_term", "o_term", "g_term")
 _TERMS = "s_term STRING, p_term STRING, o_term STRING, g_term STRING"
 _IDS = "s BIGINT, p BIGINT, o BIGINT"
 _SPLIT_COLUMNS = f"file INT, {_TERMS}, rest STRING, {_IDS}"
@@ -289,8 +319,6 @@ _SEEN_COLUMNS = "id BIGINT, term STRING, clash INT, canonical INT"
 _PARSED_COLUMNS = (
     f"file INT, {_TERMS}, {_IDS}, message STRING, line BIGINT, column BIGINT, text STRING"
 )
-
-_SEMI_SQL = "SELECT rows.* FROM {{rows}} rows LEFT SEMI JOIN {{odd}} odd ON rows.{column} = odd.id"
 
 
 def _unscoped(term: str) -> str:
@@ -304,47 +332,47 @@ _LINE_SQL = (
     f" IF(g_term IS NULL, '', concat(' ', {_unscoped('g_term')})), ' .')"
 )
 
+# Subject, space, predicate, space, object, space, dot: anything else stays whole.
+_WHOLE_SQL = """NOT coalesce(
+    endswith(get(word, 2), ' .') AND startswith(get(word, 1), '<')
+    AND (startswith(value, '<') OR startswith(value, '_:'))
+    AND is_valid_utf8(value), FALSE)"""
 
-def _split_sql(hash: TermHash, *, graphs: bool) -> str:
-    """Return SQL that splits `{lines}`: subject, space, predicate, space, object, space, dot."""
-    graph = "NULL"
-    object = "tail"
-    if graphs:
-        # A last word that looks like a name and has no quote in it is the graph: inside a literal
-        # there would be a quote behind it.
-        last = "substring_index(tail, ' ', -1)"
-        named = f"(startswith({last}, '<') OR startswith({last}, '_:')) AND instr({last}, '\"') = 0"
-        graph = f"IF({last} <> tail AND {named}, {last}, NULL)"
-        object = "IF(graph IS NULL, tail, left(tail, length(tail) - length(graph) - 1))"
+# A last word that looks like a name and has no quote in it is the graph of a quad: inside a
+# literal there would be a quote behind it.
+_LAST_SQL = "substring_index(tail, ' ', -1)"
+_GRAPH_SQL = f"""IF({_LAST_SQL} <> tail AND instr({_LAST_SQL}, '"') = 0
+    AND (startswith({_LAST_SQL}, '<') OR startswith({_LAST_SQL}, '_:')), {_LAST_SQL}, NULL)"""
+_BEFORE_GRAPH_SQL = "IF(graph IS NULL, tail, left(tail, length(tail) - length(graph) - 1))"
+
+
+def _split_lines(lines: DataFrame, hash: TermHash, *, graphs: bool) -> DataFrame:
+    """Return the statements of `lines` as terms and ids, or whole as `rest`."""
+    graph, object = (_GRAPH_SQL, _BEFORE_GRAPH_SQL) if graphs else ("STRING(NULL)", "tail")
     scoped = {
         "s_term": scoped_sql("subject", "scope"),
         "p_term": "predicate",
         "o_term": scoped_sql("object", "scope"),
         "g_term": scoped_sql("graph", "scope"),
     }
-    terms = ", ".join(f"IF(whole, NULL, {sql}) AS {name}" for name, sql in scoped.items())
-    return f"""
-        WITH words AS (
-            SELECT file, scope, value, split(value, ' ', 3) AS word FROM {{lines}}
-            WHERE value <> '' AND NOT startswith(value, '#')
-        ), parts AS (
-            SELECT file, scope, value, get(word, 0) AS subject, get(word, 1) AS predicate,
-                   left(get(word, 2), length(get(word, 2)) - 2) AS tail,
-                   NOT coalesce(endswith(get(word, 2), ' .') AND startswith(get(word, 1), '<')
-                       AND (startswith(value, '<') OR startswith(value, '_:'))
-                       AND is_valid_utf8(value), FALSE) AS whole
-            FROM words
-        ), quads AS (
-            SELECT file, scope, value, subject, predicate, tail, whole, {graph} AS graph FROM parts
-        ), named AS (
-            SELECT file, scope, value, subject, predicate, {object} AS object, graph, whole
-            FROM quads
-        ), split AS (
-            SELECT file, {terms}, IF(whole, value, NULL) AS rest FROM named
+    statement = ("file", "scope", "value", "subject", "predicate", "whole")
+    return (
+        lines.where("value <> '' AND NOT startswith(value, '#')")
+        .selectExpr("*", "split(value, ' ', 3) AS word")
+        .selectExpr(
+            *("file", "scope", "value", f"{_WHOLE_SQL} AS whole"),
+            *("get(word, 0) AS subject", "get(word, 1) AS predicate"),
+            "left(get(word, 2), length(get(word, 2)) - 2) AS tail",
         )
-        SELECT file, s_term, p_term, o_term, CAST(g_term AS STRING) AS g_term, rest,
-               {hash.sql("s_term")} AS s, {hash.sql("p_term")} AS p, {hash.sql("o_term")} AS o
-        FROM split"""
+        .selectExpr(*statement, "tail", f"{graph} AS graph")
+        .selectExpr(*statement, "graph", f"{object} AS object")
+        .selectExpr(
+            "file",
+            *(f"IF(whole, NULL, {sql}) AS {name}" for name, sql in scoped.items()),
+            "IF(whole, value, NULL) AS rest",
+        )
+        .selectExpr("*", *(f"{hash.sql(f'{c}_term')} AS {c}" for c in "spo"))
+    )
 
 
 def _seen_sql(key: str) -> str:
@@ -361,14 +389,14 @@ def _seen_sql(key: str) -> str:
         SELECT id, first AS term, INT(first <> last) AS clash FROM grouped"""
 
 
-def _parsed_sql(hash: TermHash) -> str:
-    return f"""
-        SELECT file, s AS s_term, p AS p_term, o AS o_term, g AS g_term,
-               {hash.sql("s")} AS s, {hash.sql("p")} AS p, {hash.sql("o")} AS o,
-               message, line, column, text
-        FROM {{rows}}"""
+def _parsed_columns(hash: TermHash) -> list[str]:
+    """Return the columns of parsed rows: terms under the names of split rows, and their ids."""
+    terms = [f"{c} AS {c}_term" for c in "spog"]
+    ids = [f"{hash.sql(c)} AS {c}" for c in "spo"]
+    return ["file", *terms, *ids, "message", "line", "column", "text"]
 
 
 def _refusal(bad: tuple[Bad, ...], count: int) -> str:
     more = f"\n({count - 1} more bad statements)" if count > 1 else ""
-    return f"{bad[0]}{more}\nNothing was loaded. Mend the input, or load the rest with --on-error skip."
+    advice = "Nothing was loaded. Mend the input, or load the rest with --on-error skip."
+    return f"{bad[0]}{more}\n{advice}"

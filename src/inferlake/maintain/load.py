@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
@@ -16,7 +17,7 @@ from inferlake.input import InputFile, Staged, stage
 from inferlake.maintain.report import LoadReport
 from inferlake.progress import Progress, Stopwatch
 from inferlake.session import Engine, is_engine_failure
-from inferlake.store.dictionary import LOOKED_UP, encoded
+from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates
 from inferlake.store.layout import place_facts
 from inferlake.store.store import Store
@@ -63,9 +64,10 @@ def load(
     committed before changes nothing. On any error the store is as it was.
     """
     watch = Stopwatch(progress)
-    store.exists()  # refuse a folder that holds something else before anything is written there
     try:
-        if not store.exists():
+        if store.exists():
+            store.snapshot()  # refuses a store that this release cannot read, before any work
+        else:
             store.create()
         with store.staging() as folder:
             with watch.phase("parse", sum(file.size for file in files)):
@@ -73,9 +75,9 @@ def load(
                     engine, folder, files, hash=store.hash, progress=progress, skip_bad=skip_bad
                 )
             with watch.phase("terms"):
-                displaced = store.terms.add(engine, staged.terms, staged.term_count)
-            work = _Load(store, engine, staged, encoded(engine, staged.triples, displaced))
-            return work.run(watch, files, transaction)
+                ids = None if staged.few is None else frozenset(i for t in staged.few for i in t)
+                displaced = store.terms.add(engine, staged.terms, staged.term_count, ids)
+            return _Load(store, engine, staged, displaced).run(watch, files, transaction)
     except InferlakeError:
         raise
     except Exception as exc:
@@ -99,7 +101,7 @@ class _Load:
     store: Store
     engine: Engine
     staged: Staged
-    triples: DataFrame
+    displaced: dict[str, int]
 
     def run(
         self, watch: Stopwatch, files: tuple[InputFile, ...], transaction: tuple[str, int] | None
@@ -134,6 +136,11 @@ class _Load:
             " load again when fewer writers are at work"
         )
 
+    @cached_property
+    def triples(self) -> DataFrame:
+        """The ids of the staged triples, with repetitions."""
+        return encoded(self.engine, self.staged.triples, self.displaced)
+
     def _actions(self, base: Snapshot) -> tuple[tuple[AddAction, ...], int, int]:
         """Write the facts that `base` does not have; return log entries, rows, and files read.
 
@@ -163,9 +170,8 @@ class _Load:
         """Return what the log needs to tell which files this load can meet."""
         if not base.files:
             return Candidates()
-        if self.staged.triples_read <= LOOKED_UP:
-            points = {(row.s, row.p, row.o) for row in self.triples.collect()}
-            return Candidates(points=tuple(sorted(points)))
+        if self.staged.few is not None and not self.displaced:
+            return Candidates(points=self.staged.few)
         rows = self.triples.select("p").distinct().limit(_MANY_PREDICATES + 1).collect()
         many = len(rows) > _MANY_PREDICATES
         return Candidates(None if many else frozenset(row.p for row in rows))

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 _COLUMNS_SQL = "id BIGINT, term STRING"
 
-# A change of at most so many terms is looked up id by id, in the files that can hold them.
-LOOKED_UP = 1000
-
 # New terms, and ids in dispute as rows without a term: one job finds both, and the footers of
 # what it wrote tell whether there is a dispute.
 _NEW_SQL = """
@@ -79,22 +76,27 @@ class Dictionary:
         """Return the dictionary of the store at `store`, whether or not it exists yet."""
         return cls(Table(store.child("terms"), _schema(), ("displaced",)))
 
-    def add(self, engine: Engine, terms: DataFrame, count: int) -> dict[str, int]:
+    def add(
+        self, engine: Engine, terms: DataFrame, count: int, ids: frozenset[int] | None = None
+    ) -> dict[str, int]:
         """Commit those of `terms` (`id, term`, about `count`) that are new.
+
+        If their `ids` are given, only files that can hold one of them are read.
 
         Returns the displaced terms of the whole dictionary with their ids. The dictionary is
         committed before any fact that needs it: terms without facts harm nobody.
         """
         while True:
             try:
-                return self._add(engine, terms, count)
+                return self._add(engine, terms, count, ids)
             except CommitRace:
                 continue  # somebody always wins, so this ends; what they added is compared anew
 
-    def _add(self, engine: Engine, terms: DataFrame, count: int) -> dict[str, int]:
+    def _add(
+        self, engine: Engine, terms: DataFrame, count: int, ids: frozenset[int] | None
+    ) -> dict[str, int]:
         snapshot = self.table.snapshot()
         displaced = self.displaced(engine, snapshot)
-        ids = {row.id for row in terms.collect()} if 0 < count <= LOOKED_UP else None
         stored = self.frame(engine, snapshot, ids)
         fresh, parts = place_terms(engine.sql(_NEW_SQL, terms=terms, stored=stored), count)
         ordered = fresh.repartition(parts, "part").sortWithinPartitions("part", "id")

@@ -51,8 +51,8 @@ class Candidates:
     """The ids a change can meet in the store: None means any."""
 
     predicates: frozenset[int] | None = None
-    # Subjects and objects by predicate, for changes small enough to look up one by one.
-    points: tuple[tuple[int, int, int], ...] | None = None
+    # Whole facts, for changes small enough to look up one by one.
+    points: frozenset[tuple[int, int, int]] | None = None
 
     def may_be_in(self, file: LiveFile) -> bool:
         """Tell whether the file can hold one of these, by the statistics in the log."""

@@ -68,7 +68,6 @@ class Store:
         if info.type == pafs.FileType.File:
             raise NotAStore(f"{self.place.address}: a file, not a store; name a folder")
         if self.facts.table.exists():
-            self._check_format()
             return True
         strangers = [f for f in self._entries() if f not in ("terms", "facts", "_staging")]
         if strangers:
@@ -99,6 +98,7 @@ class Store:
     def snapshot(self, version: int | None = None) -> Snapshot:
         """Return a version's facts; raise `VersionNotFound` unless all its files are still there."""
         snapshot = self.facts.table.snapshot(version)
+        self._check_format(snapshot.description)
         if version is not None:
             oldest = self.oldest_kept()
             if version < oldest:
@@ -130,9 +130,9 @@ class Store:
         selector = pafs.FileSelector(self.place.path)
         return sorted(f.base_name for f in self.place.filesystem.get_file_info(selector))
 
-    def _check_format(self) -> None:
+    def _check_format(self, description: str) -> None:
         try:
-            found = json.loads(self.facts.table.description())["inferlake"]["format"]
+            found = json.loads(description)["inferlake"]["format"]
         except (ValueError, KeyError, TypeError) as exc:
             raise NotAStore(
                 f"{self.place.address}: a Delta table is there, but not Inferlake's; name a new folder"

@@ -63,6 +63,11 @@ class Snapshot:
     files: tuple[LiveFile, ...]
     _table: DeltaTable = field(repr=False, compare=False)
 
+    @property
+    def description(self) -> str:
+        """What `create` was told."""
+        return self._table.metadata().description or ""
+
     def transaction(self, application: str) -> int | None:
         """Return the last batch that `application` has committed up to this version."""
         return self._table.transaction_version(application)
@@ -108,11 +113,6 @@ class Table:
         except (DeltaError, OSError) as exc:
             if not self.exists():
                 raise StoreError(f"{self.place.address}: cannot be created: {exc}") from exc
-
-    def description(self) -> str:
-        """Return what `create` was told."""
-        with _store_errors(self.place):
-            return DeltaTable(self.place.address).metadata().description or ""
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """Return a version, the newest by default."""

@@ -1,0 +1,186 @@
+"""Load, then export, gives exactly the distinct input triples; and so does every version of it."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyoxigraph as ox
+import pytest
+
+from inferlake.kb import KnowledgeBase
+from inferlake.session import Engine
+
+
+def exported(kb: KnowledgeBase, tmp_path: Path, layer="all") -> list[str]:
+    out = tmp_path / "exported.nt"
+    kb.export(out, layer=layer)
+    return sorted(out.read_text().splitlines())
+
+
+def numbered(numbers: range, predicate: str = "knows") -> str:
+    return "".join(
+        f"<http://example.org/{n}> <http://example.org/{predicate}> <http://example.org/{n + 1}> .\n"
+        for n in numbers
+    )
+
+
+@pytest.fixture
+def lubm1(shared_data: Path) -> list[str]:
+    text = gzip.decompress((shared_data / "lubm" / "lubm-1.nt.gz").read_bytes()).decode()
+    return sorted(set(text.splitlines()))
+
+
+def test_lubm_round_trip_from_ntriples_gzip_and_turtle(
+    kb: KnowledgeBase, tmp_path: Path, lubm1: list[str], shared_data: Path
+) -> None:
+    plain, turtle = tmp_path / "l.nt", tmp_path / "l.ttl"
+    text = "\n".join(lubm1) + "\n"
+    plain.write_text(text)
+    quads = ox.parse(text.encode(), format=ox.RdfFormat.N_TRIPLES)
+    turtle.write_bytes(ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.TURTLE) or b"")
+
+    report = kb.load(shared_data / "lubm" / "lubm-1.nt.gz")
+    assert (report.read, report.added) == (103_104, 100_573)
+    assert exported(kb, tmp_path) == lubm1
+    for again in (plain, turtle):
+        assert kb.load(again).added == 0
+    other = KnowledgeBase(tmp_path / "from-turtle", engine=report.engine)  # type: ignore[arg-type]
+    assert other.load(turtle).added == 100_573
+    assert exported(other, tmp_path) == lubm1
+
+
+def test_fifty_small_loads_then_compact(kb: KnowledgeBase, engine: Engine, tmp_path: Path) -> None:
+    loads = 50 if engine.name == "sail" else 8
+    for n in range(loads):
+        (tmp_path / "some.nt").write_text(numbered(range(2 * n, 2 * n + 3)))
+        assert kb.load(tmp_path / "some.nt").added == (3 if n == 0 else 2)
+    before, facts_before = kb.stats(), exported(kb, tmp_path)
+    assert before.asserted == len(facts_before) == 2 * loads + 1
+
+    report = kb.compact()
+
+    after = kb.stats()
+    assert exported(kb, tmp_path) == facts_before
+    assert after.files == 2 < before.files
+    assert (report.facts.files_before, report.facts.files_after) == (loads, 1)
+    counts = ("asserted", "derived", "terms", "predicates", "classes")
+    assert [getattr(after, c) for c in counts] == [getattr(before, c) for c in counts]
+    assert exported(kb.at(version=1), tmp_path) == sorted(numbered(range(3)).splitlines())
+
+
+def test_a_small_load_reads_only_the_files_it_can_meet(kb: KnowledgeBase, tmp_path: Path) -> None:
+    for n in range(4):
+        (tmp_path / "some.nt").write_text(numbered(range(3), predicate=f"p{n}"))
+        kb.load(tmp_path / "some.nt")
+    (tmp_path / "some.nt").write_text(numbered(range(3), predicate="p2"))
+    report = kb.load(tmp_path / "some.nt")
+    assert (report.added, report.files_read, report.files_stored) == (0, 1, 4)
+
+
+def test_layers_signs_and_versions(kb: KnowledgeBase, engine: Engine, tmp_path: Path) -> None:
+    """A derived fact that is loaded becomes asserted, and a removed one is gone from then on."""
+    from inferlake.store import Commit
+
+    (tmp_path / "some.nt").write_text(numbered(range(4)))
+    kb.load(tmp_path / "some.nt")
+    facts = kb._store.facts
+    ids = [(row.s, row.p, row.o) for row in kb.encoded_facts().collect()]
+    base = facts.table.snapshot()
+    derived = engine.sql(
+        "SELECT o AS s, p, s AS o, BIGINT(2) AS version FROM {facts}", facts=kb.encoded_facts()
+    )
+    files = facts.table.write(derived)
+    facts.table.commit(base, Commit({"operation": "derive"}, facts.actions(files, "derived")))
+    assert kb.stats().derived == 4
+
+    (tmp_path / "back.nt").write_text(
+        "<http://example.org/1> <http://example.org/knows> <http://example.org/0> .\n"
+    )
+    kb.load(tmp_path / "back.nt")
+    assert (kb.stats().asserted, kb.stats().derived) == (5, 3)
+    assert len(exported(kb, tmp_path)) == 8
+
+    s, p, o = ids[0]
+    base = facts.table.snapshot()
+    tombstone = engine.sql(f"SELECT BIGINT({s}) s, BIGINT({p}) p, BIGINT({o}) o, BIGINT(4) version")
+    files = facts.table.write(tombstone)
+    actions = facts.actions(files, "asserted", sign=-1)
+    facts.table.commit(base, Commit({"operation": "remove"}, actions))
+    assert (kb.stats().asserted, kb.stats().derived) == (4, 3)
+    assert len(exported(kb.at(3), tmp_path)) == 8
+
+    before = exported(kb, tmp_path)
+    kb.compact()
+    assert exported(kb, tmp_path) == before
+    assert {int(f.partition["sign"]) for f in facts.table.snapshot().files} == {1}
+
+    assert kb.load(tmp_path / "some.nt").added == 1, "what was removed can come back"
+    assert (kb.stats().asserted, kb.stats().derived) == (5, 3)
+    assert len(exported(kb, tmp_path, "derived")) == 3
+
+
+def test_facts_is_a_frame_of_terms(kb: KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "some.ttl").write_text('<http://a> <http://b> "c"@en, 1 .')
+    kb.load(tmp_path / "some.ttl")
+    rows = {tuple(row) for row in kb.facts().collect()}
+    assert rows == {
+        ("<http://a>", "<http://b>", '"c"@en', "asserted"),
+        ("<http://a>", "<http://b>", '"1"^^<http://www.w3.org/2001/XMLSchema#integer>', "asserted"),
+    }
+    assert kb.facts(layer="derived").count() == 0
+
+
+def test_export_to_gzip_folder_and_past_versions(kb: KnowledgeBase, tmp_path: Path) -> None:
+    for n in (1, 2):
+        (tmp_path / "some.nt").write_text(numbered(range(n)))
+        kb.load(tmp_path / "some.nt")
+    expected = sorted(numbered(range(2)).splitlines())
+    kb.export(tmp_path / "out.nt.gz")
+    with gzip.open(tmp_path / "out.nt.gz", "rt") as zipped:
+        assert sorted(zipped.read().splitlines()) == expected
+    kb.export(tmp_path / "folder")
+    parts = sorted((tmp_path / "folder").iterdir())
+    assert sorted("".join(p.read_text() for p in parts).splitlines()) == expected
+    assert exported(kb.at(version=1), tmp_path) == expected[:1]
+    assert exported(kb.at(version=0), tmp_path) == []
+
+
+def test_large_loads_are_cut_into_files_that_can_be_pruned(
+    kb: KnowledgeBase, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inferlake.store import layout
+
+    monkeypatch.setattr(layout, "_ROWS_LOW", 100)
+    (tmp_path / "some.nt").write_text(
+        "".join(numbered(range(300), predicate=f"p{n}") for n in range(5))
+    )
+    kb.load(tmp_path / "some.nt")
+    files = kb._store.facts.table.snapshot().files
+    assert len(files) >= 15
+    assert all(file.mins["p"] == file.maxs["p"] for file in files)
+    assert sum(file.rows for file in files) == 1500
+    kb.compact()
+    assert kb.stats().asserted == 1500
+
+
+def test_vacuum_keeps_what_kept_versions_need(kb: KnowledgeBase, tmp_path: Path) -> None:
+    from datetime import timedelta
+
+    from inferlake.errors import VersionNotFound
+
+    for n in (1, 2, 3):
+        (tmp_path / "some.nt").write_text(numbered(range(n)))
+        kb.load(tmp_path / "some.nt")
+    kb.compact()
+    kept = kb.vacuum(timedelta(days=7))
+    assert (kept.files, kept.oldest_kept) == (0, 0)
+    assert len(exported(kb.at(1), tmp_path)) == 1
+
+    gone = kb.vacuum(timedelta(0))
+    assert gone.files == 6, "three small files of facts and three of terms"
+    assert len(exported(kb, tmp_path)) == 3
+    with pytest.raises(VersionNotFound, match="version 1 was vacuumed; the oldest that is kept is"):
+        kb.at(1)
+    (tmp_path / "some.nt").write_text(numbered(range(9)))
+    assert kb.load(tmp_path / "some.nt").added == 6

@@ -1,0 +1,109 @@
+"""The parent's end of `loader.py`, and what a store holds as deltalake alone reads it."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+_SCRIPT = Path(__file__).with_name("loader.py")
+_PATIENCE_SECONDS = 60
+
+Event = dict[str, Any]
+
+
+class Loader:
+    """A loading process. Events are read as they come, so that none is lost when it is killed."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(_SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._events: queue.Queue[Event] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._events.put(json.loads(line))
+
+    def wait(self, event: str) -> Event:
+        """Return the next event, which must be of the kind `event`."""
+        found = self._events.get(timeout=_PATIENCE_SECONDS)
+        assert found["event"] == event, found
+        return found
+
+    def send(self, kb: Path, file: Path, **interruptions: Any) -> None:
+        """Ask for a load of `file` into `kb`."""
+        self._write(json.dumps({"kb": str(kb), "file": str(file), **interruptions}))
+
+    def go(self) -> None:
+        """Open the gate that the process waits at."""
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+
+    def kill(self) -> list[Event]:
+        """Kill the process as `kill -9` does, and return the events not waited for."""
+        self._process.kill()
+        return self.ended()[1]
+
+    def ended(self) -> tuple[int, list[Event]]:
+        """Wait for the end; return the exit code, and the events not waited for."""
+        code = self._process.wait(_PATIENCE_SECONDS)
+        self._reader.join(_PATIENCE_SECONDS)
+        rest = []
+        while not self._events.empty():
+            rest.append(self._events.get())
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+        return code, rest
+
+
+def write_numbered(file: Path, numbers: Iterable[int]) -> set[str]:
+    """Write a triple for each number, in a format by the suffix, and return them as lines.
+
+    Neighbouring numbers share a term, every seventh has a literal, and all share four predicates.
+    """
+    lines = {_line(number) for number in numbers}
+    # Turtle without abbreviations is N-Triples, and goes another way through a load.
+    file.write_text("".join(f"{line}\n" for line in sorted(lines)))
+    return lines
+
+
+def _line(n: int) -> str:
+    def name(local: object) -> str:
+        return f"<http://example.org/{local}>"
+
+    target = name(n + 1) if n % 7 else f'"{n}"'
+    return f"{name(n)} {name(f'p{n % 4}')} {target} ."
+
+
+def assert_sound(kb: Path) -> None:
+    """Check with deltalake and pyarrow that no row is doubled and every id has its term."""
+    terms = _table(kb / "terms")
+    ids = Counter(terms.column("id").to_pylist())
+    assert not [id for id, count in ids.items() if count > 1]
+    facts = _table(kb / "facts")
+    columns = [facts.column(name).to_pylist() for name in ("s", "p", "o", "layer", "sign")]
+    rows = Counter(zip(*columns, strict=True))
+    assert not [row for row, count in rows.items() if count > 1]
+    assert {id for row in rows for id in row[:3]} <= ids.keys()
+
+
+def _table(path: Path) -> pa.Table:
+    return DeltaTable(str(path)).to_pyarrow_table()
