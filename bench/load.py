@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import inferlake
 from inferlake.generate import generate_lubm
@@ -44,7 +45,7 @@ def _high_water_kb(process: Path) -> int:
     return 0
 
 
-def measure(engine: str, data: Path) -> dict[str, object]:
+def measure(engine: str, data: Path) -> dict[str, Any]:
     """Load `data` into a fresh store, then one triple at a time."""
     with tempfile.TemporaryDirectory(prefix="inferlake-bench-") as folder:
         kb = inferlake.open(Path(folder) / "kb", engine=engine)  # type: ignore[arg-type]
@@ -69,7 +70,9 @@ def measure(engine: str, data: Path) -> dict[str, object]:
 
 def _one_triple(kb: inferlake.KnowledgeBase, folder: Path, number: int) -> float:
     line = folder / "one.nt"
-    line.write_text(f"<http://example.org/{number}> <http://example.org/p> <http://example.org/o> .\n")
+    line.write_text(
+        f"<http://example.org/{number}> <http://example.org/p> <http://example.org/o> .\n"
+    )
     began = time.perf_counter()
     kb.load(line)
     return time.perf_counter() - began
@@ -84,7 +87,7 @@ def generated(universities: int) -> Path:
     return out
 
 
-def in_own_process(engine: str, data: Path) -> dict[str, object]:
+def in_own_process(engine: str, data: Path) -> dict[str, Any]:
     command = [sys.executable, __file__, "--child", engine, "--data", str(data)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
@@ -102,16 +105,20 @@ def main() -> None:
         return
     data = options.data or generated(options.universities)
     rows = [in_own_process(engine, data) for engine in options.engines.split(",")]
-    print(f"{'engine':8}{'triples':>12}{'triples/s':>12}{'one triple':>12}{'peak':>10}{'B/triple':>10}")
+    heads = ("triples", "triples/s", "one triple", "peak", "B/triple")
+    print(f"{'engine':8}" + "".join(f"{head:>12}" for head in heads))
     for row in rows:
         print(
             f"{row['engine']:8}{row['triples']:>12,}{row['triples_per_second']:>12,}"
-            f"{row['one_triple_ms']:>9} ms{row['peak_memory_mb']:>7} MB{row['bytes_per_triple']:>10}"
+            f"{row['one_triple_ms']:>9} ms{row['peak_memory_mb']:>9} MB"
+            f"{row['bytes_per_triple']:>12}"
         )
         print(f"        {row['phases']}")
     if len(rows) == 2:
         first, second = (row["triples_per_second"] for row in rows)
-        print(f"{rows[0]['engine']} loads {first / second:.1f} times as fast as {rows[1]['engine']}")  # type: ignore[operator]
+        print(
+            f"{rows[0]['engine']} loads {first / second:.1f} times as fast as {rows[1]['engine']}"
+        )
 
 
 if __name__ == "__main__":

@@ -104,6 +104,11 @@ class KnowledgeBase:
         return self._store.place.address
 
     @property
+    def reading_engine(self) -> str:
+        """The engine that look-ups and frames run on."""
+        return self._sessions.for_reading().name
+
+    @property
     def version(self) -> int:
         """The version this object shows: the newest, unless it came from `at`."""
         return self._snapshot().version
@@ -167,7 +172,7 @@ class KnowledgeBase:
     def export(
         self, output: str | os.PathLike[str] | None = None, layer: LayerChoice = "all"
     ) -> ExportReport:
-        """Write the facts as N-Triples to a file (`.nt`, `.nt.gz`), a folder, or standard output."""
+        """Write the facts as N-Triples to a `.nt[.gz]` file, a folder, or standard output."""
         snapshot = self._snapshot()
         engine = self._sessions.for_change(sum(file.size for file in snapshot.files) * 12)
         watch = Stopwatch(self._progress)
@@ -221,7 +226,7 @@ class KnowledgeBase:
     def _writable(self) -> None:
         if self._at is not None:
             raise StoreError(
-                f"{self.path}: version {self._at} is the past and cannot change; open the store anew"
+                f"{self.path}: version {self._at} is the past and cannot change; open it anew"
             )
 
 

@@ -36,7 +36,7 @@ class DataFile:
 
 
 def write(frame: DataFrame, at: Place, *, by: str | None = None) -> tuple[DataFile, ...]:
-    """Write `frame` as zstd Parquet below `at`, one file for each value of `by`, and describe it."""
+    """Write `frame` as Parquet below `at`, a file for each value of `by`, and describe it."""
     writer = frame.write.option("compression", "zstd")
     if by is not None:
         writer = writer.partitionBy(by)

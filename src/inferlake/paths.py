@@ -32,7 +32,7 @@ def absolute(path: str | os.PathLike[str]) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """A folder or file: the file system that has it, its path there, and its address for engines."""
+    """A folder or file: its address for engines, its file system, and its path there."""
 
     address: str
     filesystem: pafs.FileSystem
@@ -76,7 +76,7 @@ class Place:
 
 
 def place(path: str | os.PathLike[str]) -> Place:
-    """Resolve `path` to its file system. Credentials come from the environment, as pyarrow reads it."""
+    """Resolve `path` to its file system; credentials come from the environment, by pyarrow."""
     address = absolute(path)
     if not is_remote(address):
         return Place(address, pafs.LocalFileSystem(), address)

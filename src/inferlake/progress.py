@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -45,3 +45,15 @@ class Stopwatch:
         finally:
             spent = time.perf_counter() - began
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
+
+
+def one_line(what: str, seconds: Mapping[str, float], engine: str, *, triples: int = 0) -> str:
+    """Return the line that ends a command: what, how long by phase, where.
+
+    >>> one_line("loaded 2 triples", {"parse": 0.5, "commit": 0.01}, "sail", triples=2)
+    'loaded 2 triples (parse 0.50 s, commit 0.01 s; 4 triples/s on sail)'
+    """
+    phases = ", ".join(f"{name} {spent:.2f} s" for name, spent in seconds.items())
+    total = sum(seconds.values())
+    rate = f"{triples / total:,.0f} triples/s " if triples and total else ""
+    return f"{what} ({phases}; {rate}on {engine})"

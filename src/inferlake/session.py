@@ -46,7 +46,8 @@ class Engine:
 
     def sql(self, text: str, **frames: DataFrame) -> DataFrame:
         """Plan `text`, in which `{name}` stands for the frame given as `name`."""
-        return self.session.sql(text, **frames) if frames else self.session.sql(text)
+        # PySpark's annotations forget that frames may be given by name.
+        return self.session.sql(text, **frames)  # pyright: ignore[reportArgumentType]
 
     def empty(self, columns: str) -> DataFrame:
         """Return a frame without rows, of columns such as `id BIGINT, term STRING`.
@@ -151,7 +152,7 @@ def _sail_session() -> SparkSession:
             server.start(background=True)
         except RuntimeError as exc:
             raise EngineError(f"Sail could not start in this process: {exc}") from exc
-        host, port = server.listening_address
+        host, port = server.listening_address or ("127.0.0.1", 0)
         session = _connect_session(f"sc://{host}:{port}")
     # The server stops when the object is collected: keep it as long as its session.
     session._inferlake_server = server  # type: ignore[attr-defined]
@@ -229,7 +230,7 @@ def _spark_session(master: str | None, conf: tuple[tuple[str, str], ...]) -> Spa
     builder: Any = SparkSession.builder.master(master or "local[*]")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    # Spark starts its Python workers with whatever `python3` it finds; they need this one's packages.
+    # Spark would start whatever `python3` it finds; workers need the packages of this one.
     os.environ.setdefault("PYSPARK_PYTHON", settings.get("spark.pyspark.python", sys.executable))
     log = Path(tempfile.gettempdir()) / f"inferlake-spark-{os.getpid()}.log"
     try:

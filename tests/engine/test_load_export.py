@@ -38,7 +38,9 @@ def test_lubm_round_trip_from_ntriples_gzip_and_turtle(
     text = "\n".join(lubm1) + "\n"
     plain.write_text(text)
     quads = ox.parse(text.encode(), format=ox.RdfFormat.N_TRIPLES)
-    turtle.write_bytes(ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.TURTLE) or b"")
+    turtle.write_bytes(
+        ox.serialize((quad.triple for quad in quads), format=ox.RdfFormat.TURTLE) or b""
+    )
 
     report = kb.load(shared_data / "lubm" / "lubm-1.nt.gz")
     assert (report.read, report.added) == (103_104, 100_573)

@@ -6,7 +6,14 @@ are almost canonical: those are the ones a pattern gets wrong.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
+
+T = TypeVar("T")
+
+_CHUNK = 250
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -73,7 +80,18 @@ BAD_ESCAPES = (r"\u000B", r"\u007F", r"\uD800", r"\uFFFE", r"\U00110000", r"\u00
 quoted = pieces("abz 09.,'<>_:@^#|{}é", *ESCAPES, *BAD_ESCAPES, '"', "\\", r"\x", r"\u12", most=8)
 languages = st.sampled_from(
     ["en", "de-ch", "zh-hant", "zh-hant-tw", "EN", "en-US", "sr-Latn", "i-klingon", "x-private"]
-    + ["en-", "-en", "e", "englishman", "de-1996", "en-x-a", "en--ltr", "en--rtl", "en--LTR", "en--"]
+    + [
+        "en-",
+        "-en",
+        "e",
+        "englishman",
+        "de-1996",
+        "en-x-a",
+        "en--ltr",
+        "en--rtl",
+        "en--LTR",
+        "en--",
+    ]
     + ["sl-rozaj-biske", "de-ch-1901", "a-b", "abc-abcd-ab", "abcd", "en-gb-oed", "es-419", "é", ""]
 )
 datatypes = st.one_of(
@@ -98,3 +116,20 @@ blanks = st.one_of(
 
 endings = st.sampled_from(["", "", "", "", "", "", "", "\n", "\r", " ", "\u2028", "\x85", "."])
 terms = st.tuples(st.one_of(iris, literals, literals, blanks), endings).map("".join)
+
+
+def many(strategy: st.SearchStrategy[T], count: int) -> list[T]:
+    """Return about `count` values, the same on every run: a batch for an engine.
+
+    Made in chunks, because what Hypothesis does to avoid repetitions grows with their number.
+    """
+    found: list[T] = []
+
+    @settings(max_examples=_CHUNK)
+    @given(strategy)
+    def collect(value: T) -> None:
+        found.append(value)
+
+    for number in range(-(-count // _CHUNK)):
+        seed(number)(collect)()
+    return found

@@ -1,7 +1,8 @@
-"""A process that loads files on command, so that tests can kill it or set it against another.
+"""Processes that load files on command, so that tests can kill them or set them on each other.
 
-Reads one JSON command a line from standard input and writes one JSON event a line to standard
-output. A command names a store, a file and, if wanted:
+Importing the engine takes seconds, so this process does it once and then forks: every connection to
+the port that it prints gets a process of its own, until standard input ends. There one JSON command
+a line comes in and one JSON event a line goes out. A command names a store, a file and, if wanted:
 
     gate    tables before whose first commit (or creation) it says so and waits for a line
     die     [when, method, table], such as ["before", "commit", "facts"]: where it kills itself
@@ -12,10 +13,15 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
+import socket
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import IO, Any
+
+import pysail.spark  # noqa: F401  (imported before the fork, used by the session after it)
+import pyspark.sql.connect.session  # noqa: F401
 
 from inferlake.kb import KnowledgeBase
 from inferlake.session import Sessions
@@ -25,7 +31,8 @@ from inferlake.store.table import CommitRace, Table
 class Interruptions:
     """Stands between a load and its tables, and does there what the command says."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: IO[str]) -> None:
+        self.channel = channel
         self.command: dict[str, Any] = {}
         self.gates: set[tuple[str, str]] = set()
         self.races: list[str] = []
@@ -35,16 +42,21 @@ class Interruptions:
     def obey(self, command: dict[str, Any]) -> None:
         """Take the interruptions of the next load from `command`."""
         self.command = command
-        self.gates = {(method, t) for t in command.get("gate", ()) for method in ("create", "commit")}
+        tables = command.get("gate", ())
+        self.gates = {(method, table) for table in tables for method in ("create", "commit")}
         self.races = []
+
+    def tell(self, event: str, **details: Any) -> None:
+        """Write an event for the parent to read at once."""
+        print(json.dumps({"event": event, **details}), file=self.channel, flush=True)
 
     def _around(self, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def interrupted(table: Table, *args: Any) -> Any:
             name = table.place.path.rsplit("/", 1)[-1]
             if (method, name) in self.gates:
                 self.gates.discard((method, name))
-                tell(event="gate", method=method, table=name)
-                sys.stdin.readline()
+                self.tell("gate", method=method, table=name)
+                self.channel.readline()
             self._die("before", method, name)
             try:
                 result = original(table, *args)
@@ -61,29 +73,39 @@ class Interruptions:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def tell(**event: Any) -> None:
-    """Write an event for the parent to read at once."""
-    print(json.dumps(event), flush=True)
-
-
-def main() -> None:
-    """Start the engine, then load what is asked for until standard input ends."""
-    interruptions = Interruptions()
+def serve(channel: IO[str]) -> None:
+    """Start the engine, then load what is asked for until the parent hangs up."""
+    interruptions = Interruptions(channel)
     Sessions("sail").for_reading()
-    tell(event="ready")
-    for line in sys.stdin:
+    interruptions.tell("ready", pid=os.getpid())
+    while line := channel.readline():
         command = json.loads(line)
         interruptions.obey(command)
         transaction = command.get("transaction")
-        tell(event="begin")
+        interruptions.tell("begin")
         try:
             report = KnowledgeBase(command["kb"], engine="sail").load(
                 command["file"], transaction=tuple(transaction) if transaction else None
             )
         except Exception as exc:
-            tell(event="failed", error=repr(exc))
+            interruptions.tell("failed", error=repr(exc))
         else:
-            tell(event="done", races=interruptions.races, **report.as_dict())
+            interruptions.tell("done", races=interruptions.races, **report.as_dict())
+
+
+def main() -> None:
+    """Fork for each connection until standard input ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children here
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        print(server.getsockname()[1], flush=True)
+        while sys.stdin not in select.select([server, sys.stdin], [], [])[0]:
+            connection, _ = server.accept()
+            with connection:
+                if os.fork() == 0:
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    server.close()
+                    serve(connection.makefile("rw"))
+                    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
+import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +25,41 @@ _PATIENCE_SECONDS = 60
 Event = dict[str, Any]
 
 
-class Loader:
-    """A loading process. Events are read as they come, so that none is lost when it is killed."""
+class Nursery:
+    """The process that loaders are forked from."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, str(_SCRIPT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        assert self._process.stdout is not None
+        self._port = int(self._process.stdout.readline())
+
+    def loader(self) -> Loader:
+        """Return a new loading process, which says `ready` when it is."""
+        return Loader(socket.create_connection(("127.0.0.1", self._port)))
+
+    def close(self) -> None:
+        """End the nursery; loaders end when their connections do."""
+        self._process.communicate(timeout=_PATIENCE_SECONDS)
+
+
+class Loader:
+    """A loading process. Events are read as they come, so that none is lost when it is killed."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._channel = connection.makefile("rw")
         self._events: queue.Queue[Event] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        self._pid: int = self.wait("ready")["pid"]
 
     def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._events.put(json.loads(line))
+        # A process that is killed may reset the connection instead of closing it.
+        with suppress(ConnectionResetError):
+            for line in self._channel:
+                self._events.put(json.loads(line))
 
     def wait(self, event: str) -> Event:
         """Return the next event, which must be of the kind `event`."""
@@ -52,26 +76,21 @@ class Loader:
         self._write("")
 
     def _write(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
+        self._connection.sendall(f"{line}\n".encode())
 
-    def kill(self) -> list[Event]:
+    def kill(self) -> list[str]:
         """Kill the process as `kill -9` does, and return the events not waited for."""
-        self._process.kill()
-        return self.ended()[1]
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        return self.died()
 
-    def ended(self) -> tuple[int, list[Event]]:
-        """Wait for the end; return the exit code, and the events not waited for."""
-        code = self._process.wait(_PATIENCE_SECONDS)
+    def died(self) -> list[str]:
+        """Wait for the process to end by itself, and return the events not waited for."""
         self._reader.join(_PATIENCE_SECONDS)
-        rest = []
-        while not self._events.empty():
-            rest.append(self._events.get())
-        for pipe in (self._process.stdin, self._process.stdout):
-            assert pipe is not None
-            pipe.close()
-        return code, rest
+        assert not self._reader.is_alive()
+        self._channel.close()
+        self._connection.close()
+        return [self._events.get()["event"] for _ in range(self._events.qsize())]
 
 
 def write_numbered(file: Path, numbers: Iterable[int]) -> set[str]:

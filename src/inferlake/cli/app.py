@@ -16,12 +16,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inferlake.errors import InferlakeError
+from inferlake.progress import Silent, Stopwatch, one_line
 
 if TYPE_CHECKING:
     from inferlake.kb import KnowledgeBase
+    from inferlake.store import VersionInfo
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _INTERRUPTED = 130
+
+# About the text of one LUBM university, to choose an engine by.
+_UNIVERSITY_BYTES = 25 * 2**20
 
 
 @dataclass
@@ -158,8 +163,6 @@ def export(
     settings: Settings, kb: str, output: str | None, layer: str, version: int | None
 ) -> None:
     """Write the facts of KB as N-Triples."""
-    from inferlake.maintain import one_line
-
     with settings.opened(kb) as opened:
         source = opened if version is None else opened.at(version)
         report = source.export(output, layer=layer)  # type: ignore[arg-type]
@@ -179,14 +182,16 @@ def export(
 def stats(settings: Settings, kb: str, as_json: bool, version: int | None) -> None:
     """Count the facts, terms, predicates, classes, files and bytes of KB."""
     settings.json |= as_json
-    with settings.opened(kb) as opened:
-        found = (opened if version is None else opened.at(version)).stats().as_dict()
-    if settings.json:
-        print(json.dumps(found))
-        return
-    width = max(map(len, found))
-    for name, value in found.items():
-        print(f"{name:{width}}  {value:>15,}")
+    watch = Stopwatch(Silent())
+    with settings.opened(kb) as opened, watch.phase("count"):
+        source = opened if version is None else opened.at(version)
+        found = source.stats().as_dict()
+    if not settings.json:
+        width = max(map(len, found))
+        for name, value in found.items():
+            print(f"{name:{width}}  {value:>15,}")
+    what = f"counted version {found['version']}"
+    settings.say(one_line(what, watch.seconds, opened.reading_engine), found)
 
 
 @cli.command()
@@ -196,11 +201,17 @@ def stats(settings: Settings, kb: str, as_json: bool, version: int | None) -> No
 def history(settings: Settings, kb: str, as_json: bool) -> None:
     """List the versions of KB: when, what was done, how much came and went, where it ran."""
     settings.json |= as_json
-    with settings.opened(kb) as opened:
+    watch = Stopwatch(Silent())
+    with settings.opened(kb) as opened, watch.phase("read"):
         versions = opened.history()
-    if settings.json:
-        print(json.dumps([asdict(version) for version in versions], default=str))
-        return
+    if not settings.json:
+        _print_history(versions)
+    what = f"{len(versions):,} versions"
+    data = [asdict(version) for version in versions]
+    settings.say(one_line(what, watch.seconds, "the driver"), data)
+
+
+def _print_history(versions: list[VersionInfo]) -> None:
     print(
         f"{'version':>7}  {'time (UTC)':19}  {'operation':9}  {'added':>12}  {'removed':>9}  engine"
     )
@@ -216,8 +227,6 @@ def history(settings: Settings, kb: str, as_json: bool) -> None:
 @click.pass_obj
 def compact(settings: Settings, kb: str) -> None:
     """Fold the small files of KB into few sorted ones; the facts stay the same."""
-    from inferlake.maintain import one_line
-
     with settings.opened(kb) as opened:
         report = opened.compact()
     before = report.facts.files_before + report.terms.files_before
@@ -240,12 +249,14 @@ def compact(settings: Settings, kb: str) -> None:
 @click.pass_obj
 def vacuum(settings: Settings, kb: str, older_than: timedelta) -> None:
     """Delete files of KB that only old versions need."""
-    with settings.opened(kb) as opened:
+    watch = Stopwatch(Silent())
+    with settings.opened(kb) as opened, watch.phase("delete"):
         report = opened.vacuum(older_than)
-    line = (
+    what = (
         f"deleted {report.files:,} files, {report.bytes:,} bytes;"
         f" versions from {report.oldest_kept} on are kept; version {report.version}"
     )
+    line = one_line(what, watch.seconds, "the driver")
     settings.say(line, {"operation": "vacuum", **asdict(report)})
 
 
@@ -262,26 +273,23 @@ def generate() -> None:
 @click.pass_obj
 def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bool) -> None:
     """Write the Lehigh University Benchmark as N-Triples."""
-    import time
-
     from inferlake.generate import generate_lubm
-    from inferlake.maintain import one_line
     from inferlake.session import Sessions
 
     sessions = Sessions(settings.engine, None, settings.master, settings.conf)  # type: ignore[arg-type]
-    engine = sessions.for_change(0)
-    began = time.perf_counter()
-    report = generate_lubm(
-        engine.session,
-        universities,
-        seed=seed,
-        out=output,
-        compression="gzip" if gzip else None,
-    )
-    seconds = {"generate": time.perf_counter() - began}
+    engine = sessions.for_change(universities * _UNIVERSITY_BYTES)
+    watch = Stopwatch(Silent())
+    with watch.phase("generate"):
+        report = generate_lubm(
+            engine.session,
+            universities,
+            seed=seed,
+            out=output,
+            compression="gzip" if gzip else None,
+        )
     what = f"wrote {report.triples:,} triples in {report.files:,} files to {output}"
-    line = one_line(what, seconds, engine.name, triples=report.triples)
-    settings.say(line, {"operation": "generate", **asdict(report), "seconds": seconds})
+    line = one_line(what, watch.seconds, engine.name, triples=report.triples)
+    settings.say(line, {"operation": "generate", **asdict(report), "seconds": watch.seconds})
 
 
 def main() -> None:

@@ -140,7 +140,7 @@ def _glob(address: str) -> list[str]:
     if not _GLOB_CHARACTERS & set(address):
         return []
     if not is_remote(address):
-        return sorted(glob.glob(address, recursive=True))
+        return sorted(glob.glob(address, recursive=True))  # noqa: PTH207  (absolute patterns)
     fixed = address[: min(address.index(c) for c in _GLOB_CHARACTERS if c in address)]
     folder = place(fixed[: fixed.rindex("/")])
     inner = folder.path + address[len(folder.address) :]
@@ -179,10 +179,11 @@ def read_failure(files: Iterable[InputFile]) -> InputError | None:
     only after an engine failed.
     """
     for file in files:
-        line = 1
+        line = 0
         try:
             with file.open() as stream:
-                for line, raw in enumerate(stream, 1):
+                for raw in stream:
+                    line += 1
                     if file.format in LINE_FORMATS:
                         raw.decode()
         except UnicodeDecodeError as exc:

@@ -252,7 +252,7 @@ class _Stage:
     def _few(
         self, triples: DataFrame, split: _Written | None, read: int, *, plain: bool
     ) -> frozenset[tuple[int, int, int]] | None:
-        """Return the ids of the triples if there are few; without a job where no parser was used."""
+        """Return the ids of the triples if they are few; without a job if no parser was used."""
         if read > FEW:
             return None
         if plain:
@@ -284,8 +284,9 @@ def _decided(split: _Written, odd: DataFrame | None) -> DataFrame:
     rows = split.frame.where("rest IS NULL") if split.filled("rest") else split.frame
     if split.filled("g_term"):
         rows = rows.where(f"g_term IS NULL OR {is_canonical_sql('g_term')}")
-    for column in ("s", "p", "o") if odd is not None else ():
-        rows = rows.join(odd.selectExpr(f"id AS {column}"), column, "left_anti")
+    if odd is not None:
+        for column in ("s", "p", "o"):
+            rows = rows.join(odd.selectExpr(f"id AS {column}"), column, "left_anti")
     return rows
 
 

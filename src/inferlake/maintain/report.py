@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inferlake.input import Bad
+from inferlake.progress import one_line
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,3 @@ class LoadReport:
             parts.append(f"dropped the names of {self.graphs_dropped:,} graphs")
         parts.append(f"version {self.version}")
         return one_line("; ".join(parts), self.seconds, self.engine, triples=self.read)
-
-
-def one_line(what: str, seconds: Mapping[str, float], engine: str, *, triples: int = 0) -> str:
-    """Return the line that ends a command: what, how long by phase, where.
-
-    >>> one_line("loaded 2 triples", {"parse": 0.5, "commit": 0.01}, "sail", triples=2)
-    'loaded 2 triples (parse 0.50 s, commit 0.01 s; 4 triples/s on sail)'
-    """
-    phases = ", ".join(f"{name} {spent:.2f} s" for name, spent in seconds.items())
-    total = sum(seconds.values())
-    rate = f"{triples / total:,.0f} triples/s " if triples and total else ""
-    return f"{what} ({phases}; {rate}on {engine})"

@@ -45,7 +45,6 @@ def _iri() -> str:
 
 
 def _literal() -> str:
-    # ^^xsd:string is not canonical: RDF writes such a literal bare.
     text = _repeated(_class(_QUOTED, _BEYOND_ASCII), r'\\[tbnrf"\\]')
     language = "@[a-z]{2,3}(?:-[a-z]{4})?(?:-[a-z]{2})?"
     return f'"{text}"(?:{language}|\\^\\^{_iri()})?'
@@ -53,9 +52,15 @@ def _literal() -> str:
 
 _BLANK = f"_:{SCOPE_PATTERN}[a-zA-Z0-9_](?:[a-zA-Z0-9_.\\-]*[a-zA-Z0-9_\\-])?"
 
-CANONICAL_TERM = f"^(?:{_iri()}|{_literal()}|{_BLANK})$"
+# Not `$`, which in Java also matches before a line separator at the end.
+CANONICAL_TERM = f"\\A(?:{_iri()}|{_literal()}|{_BLANK})\\z"
 
-_BARE_STRING = '"^^<http://www.w3.org/2001/XMLSchema#string>'
+# Literals are not written with these: the first is left out, the others come with a language.
+_NOT_WRITTEN = (
+    '"^^<http://www.w3.org/2001/XMLSchema#string>',
+    '"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#langString>',
+    '"^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#dirLangString>',
+)
 
 
 def quoted(text: str) -> str:
@@ -65,10 +70,10 @@ def quoted(text: str) -> str:
 
 def is_canonical_sql(term: str) -> str:
     """Return SQL that is true only if `term` (a SQL expression) is a valid canonical term."""
+    unwritten = " OR ".join(f"endswith({term}, {quoted(end)})" for end in _NOT_WRITTEN)
     return (
         f"(octet_length({term}) <= {LONGEST_MATCHED}"
-        f" AND regexp_like({term}, {quoted(CANONICAL_TERM)})"
-        f" AND NOT endswith({term}, {quoted(_BARE_STRING)}))"
+        f" AND regexp_like({term}, {quoted(CANONICAL_TERM)}) AND NOT ({unwritten}))"
     )
 
 
