@@ -283,5 +283,6 @@ def require_java() -> None:
     found = re.search(r'version "(?:1\.)?(\d+)', told)
     if found and int(found[1]) < OLDEST_JAVA:
         raise JavaMissing(
-            f"Apache Spark needs Java {OLDEST_JAVA} or newer, and {java} is {found[1]}: {JAVA_REMEDY}"
+            f"Apache Spark needs Java {OLDEST_JAVA} or newer, and {java} is {found[1]}:"
+            f" {JAVA_REMEDY}"
         )

@@ -1,4 +1,4 @@
-"""Compaction: fold signed rows into few, well-placed files, with the same facts before and after."""
+"""Compaction: fold signed rows into few, well-placed files that hold the same facts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _replace(
             version = table.commit(snapshot, commit)
         except CommitRace:
             snapshot = table.snapshot()
-            if not set(file.path for file in old) <= {file.path for file in snapshot.files}:
+            if not {file.path for file in old} <= {file.path for file in snapshot.files}:
                 break
             continue
         return Compacted(

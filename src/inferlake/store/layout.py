@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 RDF_TYPE = FULL.of("<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>")
 
-# Small enough that a look-up reads little, large enough that a billion rows are a few hundred files.
+# Small enough that a look-up reads little; a billion rows are still a few hundred files.
 _ROWS_LOW = 250_000
 _ROWS_HIGH = 4_000_000
 _FILES = 32

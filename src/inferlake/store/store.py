@@ -96,7 +96,7 @@ class Store:
                 table.create(description)
 
     def snapshot(self, version: int | None = None) -> Snapshot:
-        """Return a version's facts; raise `VersionNotFound` unless all its files are still there."""
+        """Return a version's facts; raise `VersionNotFound` where its files are gone."""
         snapshot = self.facts.table.snapshot(version)
         self._check_format(snapshot.description)
         if version is not None:
@@ -135,7 +135,8 @@ class Store:
             found = json.loads(description)["inferlake"]["format"]
         except (ValueError, KeyError, TypeError) as exc:
             raise NotAStore(
-                f"{self.place.address}: a Delta table is there, but not Inferlake's; name a new folder"
+                f"{self.place.address}: a Delta table, but not one of Inferlake's;"
+                " name a new folder"
             ) from exc
         if found > FORMAT:
             raise NewerFormat(

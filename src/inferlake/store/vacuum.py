@@ -7,6 +7,7 @@ alone for a day at least.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -64,7 +65,7 @@ def oldest_within(history: list[VersionInfo], cutoff: datetime) -> int:
     `history` is newest first; a version is current until the next one is committed.
     """
     oldest = history[0].version
-    for newer, older in zip(history, history[1:], strict=False):
+    for newer, older in itertools.pairwise(history):
         if newer.time <= cutoff + _SLACK:
             break
         oldest = older.version
