@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import reduce
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from inferlake import maintain
-from inferlake.errors import StoreError
+from inferlake.errors import InputError, StoreError
 from inferlake.export import export
-from inferlake.input import discover
+from inferlake.input import FRAME, discover
 from inferlake.maintain import LoadReport
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.session import Engine, EngineName, Sessions
@@ -127,12 +127,15 @@ class KnowledgeBase:
 
     def load(
         self,
-        *inputs: str | os.PathLike[str],
+        *inputs: str | os.PathLike[str] | DataFrame,
         format: str | None = None,
         on_error: Literal["fail", "skip"] = "fail",
         transaction: tuple[str, int] | None = None,
     ) -> LoadReport:
-        """Add the triples of files, folders and globs, as one new version.
+        """Add the triples of files, folders and globs, or of one DataFrame, as one new version.
+
+        A DataFrame has the columns subject, predicate and object, as text in N-Triples form, and
+        the load runs on its session.
 
         A bad statement stops the load with its place, and nothing is stored; with
         `on_error="skip"` the rest is loaded and the report counts what was left out. A
@@ -140,8 +143,12 @@ class KnowledgeBase:
         number change nothing.
         """
         self._writable()
-        files = discover(inputs, format)
-        engine = self._sessions.for_change(sum(file.text_size for file in files))
+        frame = _only_frame(inputs)
+        if frame is not None:
+            files, engine = (FRAME,), self._sessions.of(frame)
+        else:
+            files = discover(inputs, format)  # type: ignore[arg-type]
+            engine = self._sessions.for_change(sum(file.text_size for file in files))
         return maintain.load(
             self._store,
             engine,
@@ -149,6 +156,7 @@ class KnowledgeBase:
             progress=self._progress,
             skip_bad=on_error == "skip",
             transaction=transaction,
+            frame=frame,
         )
 
     def facts(self, layer: LayerChoice = "all") -> DataFrame:
@@ -228,6 +236,14 @@ class KnowledgeBase:
             raise StoreError(
                 f"{self.path}: version {self._at} is the past and cannot change; open it anew"
             )
+
+
+def _only_frame(inputs: tuple[Any, ...]) -> DataFrame | None:
+    """Return the DataFrame that is the only input, or None if the inputs are paths."""
+    frames = [item for item in inputs if hasattr(item, "sparkSession")]
+    if frames and len(inputs) > 1:
+        raise InputError("load a DataFrame alone: it becomes a version of its own")
+    return frames[0] if frames else None
 
 
 def open(

@@ -82,6 +82,12 @@ class Sessions:
             return self._sail
         return self._spark
 
+    def of(self, frame: DataFrame) -> Engine:
+        """Return the engine that `frame` lives on: frames of two sessions cannot meet."""
+        session = frame.sparkSession
+        started = _sail_session.cache_info().currsize > 0
+        return Engine("sail" if started and session is _sail_session() else "spark", session)
+
     def for_reading(self) -> Engine:
         """Return the engine for look-ups and frames handed to the caller."""
         return self.for_change(0)

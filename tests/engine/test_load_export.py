@@ -8,6 +8,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
+from inferlake.errors import InputError
 from inferlake.kb import KnowledgeBase
 from inferlake.session import Engine
 
@@ -186,3 +187,29 @@ def test_vacuum_keeps_what_kept_versions_need(kb: KnowledgeBase, tmp_path: Path)
         kb.at(1)
     (tmp_path / "some.nt").write_text(numbered(range(9)))
     assert kb.load(tmp_path / "some.nt").added == 6
+
+
+def test_a_frame_of_triples_can_be_loaded(
+    kb: KnowledgeBase, engine: Engine, tmp_path: Path
+) -> None:
+    (tmp_path / "some.ttl").write_text(
+        '[] <http://b> "c\\\\\\"d" . <http://a> <http://b> "é"@en-GB .'
+    )
+    kb.load(tmp_path / "some.ttl")
+    other = KnowledgeBase(tmp_path / "other", engine=engine.name)
+    report = other.load(kb.facts())
+    assert (report.read, report.added, report.engine) == (2, 2, engine.name)
+    assert exported(other, tmp_path) == exported(kb, tmp_path), "blank nodes keep their names"
+
+    frame = engine.sql(
+        "SELECT '_:x' AS subject, '<http://b>' AS predicate, '\"\\\\u0061\"' AS object"
+    )
+    assert [other.load(frame).added, other.load(frame).added] == [1, 0]
+    assert any(line.endswith('<http://b> "a" .') for line in exported(other, tmp_path))
+    with pytest.raises(InputError, match="the DataFrame: .*\n    x <http://b>"):
+        other.load(
+            engine.sql("SELECT 'x' AS subject, '<http://b>' AS predicate, '\"a\"' AS object")
+        )
+    with pytest.raises(InputError, match="no column object"):
+        other.load(engine.sql("SELECT 'x' AS subject, '<http://b>' AS predicate"))
+    assert other.version == 3

@@ -56,6 +56,8 @@ class InputFile:
     compression: str | None
     size: int
     modified: int
+    # False where blank node labels mean the same node wherever they come from.
+    scoped: bool = True
 
     @property
     def text_size(self) -> int:
@@ -78,6 +80,8 @@ class InputFile:
         The same unchanged file gives the same nodes again, so loading it twice adds nothing; a
         file that changed gives new ones, because an equal label need not mean the same thing.
         """
+        if not self.scoped:
+            return ""
         identity = f"{self.address}|{self.size}|{self.modified}"
         return f"f{xxhash.xxh64_hexdigest(identity.encode())}_"
 

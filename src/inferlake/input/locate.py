@@ -19,7 +19,9 @@ class Bad:
     message: str
 
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.address, self.line, self.column) if part)
+        place = self.address if self.line is None else f"{self.address}:{self.line}"
+        if self.line is not None and self.column is not None:
+            place += f":{self.column}"
         return f"{place}: {self.message}" + (f"\n    {self.text}" if self.text else "")
 
 

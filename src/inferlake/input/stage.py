@@ -21,6 +21,7 @@ import pyarrow as pa
 from inferlake import parquet
 from inferlake.errors import EngineError, InferlakeError, InputError
 from inferlake.input.files import InputFile, read_failure
+from inferlake.input.frames import FRAME, frame_lines
 from inferlake.input.locate import Bad, locate
 from inferlake.input.parse import PARSED_SQL, Parser
 from inferlake.parquet import DataFile
@@ -73,20 +74,23 @@ def stage(
     hash: TermHash,
     progress: Progress,
     skip_bad: bool = False,
+    frame: DataFrame | None = None,
 ) -> Staged:
     """Parse `files` below the new folder `folder` and return what they hold.
+
+    If triples come as a `frame` of the engine's, `files` is just the stand-in `FRAME`.
 
     Raises `InputError`, with the place of the first bad statement, unless `skip_bad`. Nothing but
     `folder` is written. The driver holds the list of files and a few bad lines, never the data.
     """
     try:
-        return _Stage(engine, folder, files, hash, progress).run(skip_bad=skip_bad)
+        return _Stage(engine, folder, files, hash, progress, frame).run(skip_bad=skip_bad)
     except InferlakeError:
         raise
     except Exception as exc:
         if not (is_engine_failure(exc) or isinstance(exc, OSError)):
             raise
-        failure = read_failure(files)
+        failure = None if files == (FRAME,) else read_failure(files)
         if failure is not None:
             raise failure from exc
         raise EngineError(f"{engine.name} failed while reading the input: {exc}") from exc
@@ -112,6 +116,7 @@ class _Stage:
     files: tuple[InputFile, ...]
     hash: TermHash
     progress: Progress
+    frame: DataFrame | None
 
     def run(self, *, skip_bad: bool) -> Staged:
         split = self._split()
@@ -168,6 +173,8 @@ class _Stage:
 
         One branch a file, because Sail cannot tell which file a row came from.
         """
+        if self.frame is not None:
+            return frame_lines(self.frame)
 
         def of(number: int) -> DataFrame:
             file = self.files[number]
@@ -203,14 +210,22 @@ class _Stage:
         if split.filled("rest"):
             lines.append(split.frame.where("rest IS NOT NULL").selectExpr("file", "rest AS line"))
         if odd is not None:
-            for column in ("s", "p", "o"):
+            for column in "spo":
                 ids = odd.selectExpr(f"id AS {column}")
                 rows = split.frame.where("rest IS NULL").join(ids, column, "left_semi")
-                lines.append(rows.selectExpr("file", f"{_LINE_SQL} AS line"))
+                lines.append(rows.selectExpr("file", f"{self._line} AS line"))
         if split.filled("g_term"):
             rows = split.frame.where(f"g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')}")
-            lines.append(rows.selectExpr("file", f"{_LINE_SQL} AS line"))
+            lines.append(rows.selectExpr("file", f"{self._line} AS line"))
         return _union(lines).distinct() if lines else None
+
+    @property
+    def _line(self) -> str:
+        """SQL for the line that a split row came from: splitting at single spaces loses nothing."""
+        s, o, g = (
+            _unscoped(c) if self.frame is None else c for c in ("s_term", "o_term", "g_term")
+        )
+        return f"concat({s}, ' ', p_term, ' ', {o}, coalesce(concat(' ', {g}), ''), ' .')"
 
     def _parsed(self, undecided: DataFrame | None) -> _Written | None:
         """Parse the undecided lines and the files that are not split."""
@@ -245,6 +260,8 @@ class _Stage:
             (Bad(self.files[r.file].address, r.line, r.column, r.text, r.message), r.file)
             for r in rows
         )
+        if self.frame is not None:
+            return tuple(bad for bad, _ in found)
         return tuple(locate(bad, self.files[number]) for bad, number in found)
 
     # --- small answers --------------------------------------------------------------------------
@@ -326,12 +343,6 @@ def _unscoped(term: str) -> str:
     label = f"concat('_:', substring({term}, {SCOPE_LENGTH + 3}))"
     return f"IF(startswith({term}, '_:'), {label}, {term})"
 
-
-# The line that a split row came from: splitting at single spaces loses nothing.
-_LINE_SQL = (
-    f"concat({_unscoped('s_term')}, ' ', p_term, ' ', {_unscoped('o_term')},"
-    f" IF(g_term IS NULL, '', concat(' ', {_unscoped('g_term')})), ' .')"
-)
 
 # Subject, space, predicate, space, object, space, dot: anything else stays whole.
 _WHOLE_SQL = """NOT coalesce(

@@ -57,8 +57,9 @@ def load(
     progress: Progress,
     skip_bad: bool = False,
     transaction: tuple[str, int] | None = None,
+    frame: DataFrame | None = None,
 ) -> LoadReport:
-    """Add the triples of `files` to the store as one new version.
+    """Add the triples of `files`, or of a `frame`, to the store as one new version.
 
     With a `transaction` (an application's name and the number of its batch), a batch that was
     committed before changes nothing. On any error the store is as it was.
@@ -66,13 +67,21 @@ def load(
     watch = Stopwatch(progress)
     try:
         if store.exists():
-            store.snapshot()  # refuses a store that this release cannot read, before any work
+            base = store.snapshot()  # refuses what this release cannot read, before any work
+            if transaction is not None and _applied(base, transaction):
+                return _repeated(base.version, files, engine, watch)
         else:
             store.create()
         with store.staging() as folder:
             with watch.phase("parse", sum(file.size for file in files)):
                 staged = stage(
-                    engine, folder, files, hash=store.hash, progress=progress, skip_bad=skip_bad
+                    engine,
+                    folder,
+                    files,
+                    hash=store.hash,
+                    progress=progress,
+                    skip_bad=skip_bad,
+                    frame=frame,
                 )
             with watch.phase("terms"):
                 ids = None if staged.few is None else frozenset(i for t in staged.few for i in t)
@@ -110,7 +119,7 @@ class _Load:
         for _ in range(_ATTEMPTS):
             base = table.snapshot()
             if transaction is not None and _applied(base, transaction):
-                return self._report(base.version, 0, 0, base, files, watch, repeated=True)
+                return _repeated(base.version, files, self.engine, watch)
             with watch.phase("facts"):
                 actions, added, files_read = self._actions(base)
             info = {
@@ -184,8 +193,6 @@ class _Load:
         base: Snapshot,
         files: tuple[InputFile, ...],
         watch: Stopwatch,
-        *,
-        repeated: bool = False,
     ) -> LoadReport:
         return LoadReport(
             version=version,
@@ -197,7 +204,6 @@ class _Load:
             bad_count=self.staged.bad_count,
             bad=self.staged.bad,
             graphs_dropped=self.staged.graphs_dropped,
-            repeated=repeated,
             files_read=files_read,
             files_stored=len(base.files),
         )
@@ -207,6 +213,12 @@ def _applied(base: Snapshot, transaction: tuple[str, int]) -> bool:
     application, batch = transaction
     last = base.transaction(application)
     return last is not None and last >= batch
+
+
+def _repeated(
+    version: int, files: tuple[InputFile, ...], engine: Engine, watch: Stopwatch
+) -> LoadReport:
+    return LoadReport(version, 0, 0, len(files), engine.name, dict(watch.seconds), repeated=True)
 
 
 def _discard(store: Store, actions: Iterable[AddAction]) -> None:
