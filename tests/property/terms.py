@@ -125,7 +125,7 @@ def many(strategy: st.SearchStrategy[T], count: int) -> list[T]:
     """
     found: list[T] = []
 
-    @settings(max_examples=_CHUNK)
+    @settings(max_examples=min(count, _CHUNK))
     @given(strategy)
     def collect(value: T) -> None:
         found.append(value)

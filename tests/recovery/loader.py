@@ -4,9 +4,9 @@ Importing the engine takes seconds, so this process does it once and then forks:
 the port that it prints gets a process of its own, until standard input ends. There one JSON command
 a line comes in and one JSON event a line goes out. A command names a store, a file and, if wanted:
 
-    gate    tables before whose first commit (or creation) it says so and waits for a line
-    die     [when, method, table], such as ["before", "commit", "facts"]: where it kills itself
-    transaction     [application, batch]
+    gates         steps such as "commit facts": before the first of each it says so, and waits
+    die           a step and a side, such as "before commit facts": there it kills itself
+    transaction   an application's name and the number of its batch
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Interruptions:
     def __init__(self, channel: IO[str]) -> None:
         self.channel = channel
         self.command: dict[str, Any] = {}
-        self.gates: set[tuple[str, str]] = set()
+        self.gates: set[str] = set()
         self.races: list[str] = []
         for method in ("create", "commit"):
             setattr(Table, method, self._around(method, getattr(Table, method)))
@@ -42,8 +42,7 @@ class Interruptions:
     def obey(self, command: dict[str, Any]) -> None:
         """Take the interruptions of the next load from `command`."""
         self.command = command
-        tables = command.get("gate", ())
-        self.gates = {(method, table) for table in tables for method in ("create", "commit")}
+        self.gates = set(command.get("gates", ()))
         self.races = []
 
     def tell(self, event: str, **details: Any) -> None:
@@ -52,24 +51,24 @@ class Interruptions:
 
     def _around(self, method: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def interrupted(table: Table, *args: Any) -> Any:
-            name = table.place.path.rsplit("/", 1)[-1]
-            if (method, name) in self.gates:
-                self.gates.discard((method, name))
-                self.tell("gate", method=method, table=name)
+            step = f"{method} {table.place.path.rsplit('/', 1)[-1]}"
+            if step in self.gates:
+                self.gates.discard(step)
+                self.tell("gate", step=step)
                 self.channel.readline()
-            self._die("before", method, name)
+            self._die(f"before {step}")
             try:
                 result = original(table, *args)
             except CommitRace:
-                self.races.append(name)
+                self.races.append(step)
                 raise
-            self._die("after", method, name)
+            self._die(f"after {step}")
             return result
 
         return interrupted
 
-    def _die(self, *point: str) -> None:
-        if self.command.get("die") == list(point):
+    def _die(self, here: str) -> None:
+        if self.command.get("die") == here:
             os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -95,30 +95,28 @@ def test_a_load_killed_at_a_random_moment_is_there_as_a_whole_or_not_at_all(
 
 
 @pytest.mark.parametrize(
-    "when,method,table",
+    "die",
     [
-        ("before", "create", "facts"),
-        ("before", "commit", "terms"),
-        ("after", "commit", "terms"),
-        ("before", "commit", "facts"),
-        ("after", "commit", "facts"),
+        "before create facts",
+        "before commit terms",
+        "after commit terms",
+        "before commit facts",
+        "after commit facts",
     ],
 )
-def test_a_load_killed_around_a_commit(
-    when: str, method: str, table: str, nursery: Nursery, tmp_path: Path
-) -> None:
+def test_a_load_killed_around_a_commit(die: str, nursery: Nursery, tmp_path: Path) -> None:
     kb, first, second = tmp_path / "kb", tmp_path / "first.nt", tmp_path / "second.nt"
     before = _NOTHING
     known = write_numbered(first, range(100))
-    if method != "create":
+    if "create" not in die:
         opened(kb).load(first)
         before = (1, frozenset(known))
     lines = write_numbered(second, range(50, 150))
     loader = nursery.loader()
-    loader.send(kb, second, die=[when, method, table])
+    loader.send(kb, second, die=die)
     assert loader.died() == ["begin"]
 
-    survives = (when, table) == ("after", "facts")
+    survives = die == "after commit facts"
     assert state(kb) == (loaded(before, lines) if survives else before)
     report = opened(kb).load(second)
     after = state(kb)

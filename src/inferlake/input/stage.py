@@ -24,12 +24,12 @@ from inferlake.input.files import InputFile, read_failure
 from inferlake.input.frames import FRAME, frame_lines
 from inferlake.input.locate import Bad, locate
 from inferlake.input.parse import PARSED_SQL, Parser
+from inferlake.input.split import line_sql, split_lines
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.progress import Progress
 from inferlake.session import Engine, is_engine_failure
-from inferlake.terms import TermHash, is_canonical_sql, scoped_sql
-from inferlake.terms.shape import SCOPE_LENGTH
+from inferlake.terms import TermHash, is_canonical_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,11 +52,12 @@ class Staged:
     """Triples that are valid and encoded, but not yet compared with what is stored.
 
     `triples` has ids `s, p, o` and their terms `s_term, p_term, o_term`, with repetitions;
-    `terms` has each `id, term` once, or more often where a parser was needed.
+    `terms` has each `id, term` at least once; each id just once if `terms_once`.
     """
 
     triples: DataFrame
     terms: DataFrame
+    terms_once: bool
     # The ids of the triples, if they are few enough to look up one by one; else None.
     few: frozenset[tuple[int, int, int]] | None
     triples_read: int
@@ -103,6 +104,9 @@ class _Written:
     frame: DataFrame
     files: tuple[DataFile, ...]
 
+    # Two of the terms share an id.
+    clashing: bool = False
+
     def filled(self, column: str) -> int:
         return parquet.filled(self.files, column)
 
@@ -142,6 +146,7 @@ class _Stage:
         return Staged(
             triples=triples,
             terms=terms,
+            terms_once=not (seen and also) and not any(s.clashing for s in (seen, also) if s),
             few=self._few(triples, split, read, plain=parsed is None),
             triples_read=read,
             term_count=sum(parquet.rows(s.files) for s in (seen, also) if s),
@@ -160,7 +165,7 @@ class _Stage:
         for job, numbers in enumerate(_jobs(self.files, by_engine)):
             at = self.folder.child(f"split-{job}")
             graphs = self.files[numbers[0]].format == "nq"
-            files = parquet.write(_split_lines(self._lines(numbers), self.hash, graphs=graphs), at)
+            files = parquet.write(split_lines(self._lines(numbers), self.hash, graphs=graphs), at)
             if files:
                 folders.append(at.address)
                 written += tuple(replace(file, path=f"split-{job}/{file.path}") for file in files)
@@ -199,7 +204,8 @@ class _Stage:
                 terms.selectExpr("*", f"INT({is_canonical_sql('term')}) AS canonical"), at
             )
             if not any(file.maxs["clash"] for file in files):
-                return self._over(files, [at.address], _SEEN_COLUMNS)
+                written = self._over(files, [at.address], _SEEN_COLUMNS)
+                return written and replace(written, clashing=key != "id")
         raise AssertionError("a term clashes with itself")
 
     # --- what needs a parser --------------------------------------------------------------------
@@ -207,25 +213,18 @@ class _Stage:
     def _undecided(self, split: _Written, odd: DataFrame | None) -> DataFrame | None:
         """Return the lines for the parser: those not split, and those with an undecided term."""
         lines = []
+        line = line_sql(scoped=self.frame is None)
         if split.filled("rest"):
             lines.append(split.frame.where("rest IS NOT NULL").selectExpr("file", "rest AS line"))
         if odd is not None:
             for column in "spo":
                 ids = odd.selectExpr(f"id AS {column}")
                 rows = split.frame.where("rest IS NULL").join(ids, column, "left_semi")
-                lines.append(rows.selectExpr("file", f"{self._line} AS line"))
+                lines.append(rows.selectExpr("file", f"{line} AS line"))
         if split.filled("g_term"):
             rows = split.frame.where(f"g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')}")
-            lines.append(rows.selectExpr("file", f"{self._line} AS line"))
+            lines.append(rows.selectExpr("file", f"{line} AS line"))
         return _union(lines).distinct() if lines else None
-
-    @property
-    def _line(self) -> str:
-        """SQL for the line that a split row came from: splitting at single spaces loses nothing."""
-        s, o, g = (
-            _unscoped(c) if self.frame is None else c for c in ("s_term", "o_term", "g_term")
-        )
-        return f"concat({s}, ' ', p_term, ' ', {o}, coalesce(concat(' ', {g}), ''), ' .')"
 
     def _parsed(self, undecided: DataFrame | None) -> _Written | None:
         """Parse the undecided lines and the files that are not split."""
@@ -337,54 +336,6 @@ _SEEN_COLUMNS = "id BIGINT, term STRING, clash INT, canonical INT"
 _PARSED_COLUMNS = (
     f"file INT, {_TERMS}, {_IDS}, message STRING, line BIGINT, column BIGINT, text STRING"
 )
-
-
-def _unscoped(term: str) -> str:
-    label = f"concat('_:', substring({term}, {SCOPE_LENGTH + 3}))"
-    return f"IF(startswith({term}, '_:'), {label}, {term})"
-
-
-# Subject, space, predicate, space, object, space, dot: anything else stays whole.
-_WHOLE_SQL = """NOT coalesce(
-    endswith(get(word, 2), ' .') AND startswith(get(word, 1), '<')
-    AND (startswith(value, '<') OR startswith(value, '_:'))
-    AND is_valid_utf8(value), FALSE)"""
-
-# A last word that looks like a name and has no quote in it is the graph of a quad: inside a
-# literal there would be a quote behind it.
-_LAST_SQL = "substring_index(tail, ' ', -1)"
-_GRAPH_SQL = f"""IF({_LAST_SQL} <> tail AND instr({_LAST_SQL}, '"') = 0
-    AND (startswith({_LAST_SQL}, '<') OR startswith({_LAST_SQL}, '_:')), {_LAST_SQL}, NULL)"""
-_BEFORE_GRAPH_SQL = "IF(graph IS NULL, tail, left(tail, length(tail) - length(graph) - 1))"
-
-
-def _split_lines(lines: DataFrame, hash: TermHash, *, graphs: bool) -> DataFrame:
-    """Return the statements of `lines` as terms and ids, or whole as `rest`."""
-    graph, object = (_GRAPH_SQL, _BEFORE_GRAPH_SQL) if graphs else ("STRING(NULL)", "tail")
-    scoped = {
-        "s_term": scoped_sql("subject", "scope"),
-        "p_term": "predicate",
-        "o_term": scoped_sql("object", "scope"),
-        "g_term": scoped_sql("graph", "scope"),
-    }
-    statement = ("file", "scope", "value", "subject", "predicate", "whole")
-    return (
-        lines.where("value <> '' AND NOT startswith(value, '#')")
-        .selectExpr("*", "split(value, ' ', 3) AS word")
-        .selectExpr(
-            *("file", "scope", "value", f"{_WHOLE_SQL} AS whole"),
-            *("get(word, 0) AS subject", "get(word, 1) AS predicate"),
-            "left(get(word, 2), length(get(word, 2)) - 2) AS tail",
-        )
-        .selectExpr(*statement, "tail", f"{graph} AS graph")
-        .selectExpr(*statement, "graph", f"{object} AS object")
-        .selectExpr(
-            "file",
-            *(f"IF(whole, NULL, {sql}) AS {name}" for name, sql in scoped.items()),
-            "IF(whole, value, NULL) AS rest",
-        )
-        .selectExpr("*", *(f"{hash.sql(f'{c}_term')} AS {c}" for c in "spo"))
-    )
 
 
 def _seen_sql(key: str) -> str:

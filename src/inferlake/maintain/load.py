@@ -85,7 +85,9 @@ def load(
                 )
             with watch.phase("terms"):
                 ids = None if staged.few is None else frozenset(i for t in staged.few for i in t)
-                displaced = store.terms.add(engine, staged.terms, staged.term_count, ids)
+                displaced = store.terms.add(
+                    engine, staged.terms, staged.term_count, once=staged.terms_once, ids=ids
+                )
             return _Load(store, engine, staged, displaced).run(watch, files, transaction)
     except InferlakeError:
         raise

@@ -31,8 +31,10 @@ _COLUMNS_SQL = "id BIGINT, term STRING"
 
 # New terms, and ids in dispute as rows without a term: one job finds both, and the footers of
 # what it wrote tell whether there is a dispute.
+_SEEN_SQL = "SELECT id, min(term) AS term, max(term) AS last FROM {terms} GROUP BY id"
+_SEEN_ONCE_SQL = "SELECT id, term, term AS last FROM {terms}"
 _NEW_SQL = """
-    WITH seen AS (SELECT id, min(term) AS term, max(term) AS last FROM {terms} GROUP BY id),
+    WITH seen AS (SEEN),
     known AS (SELECT stored.id, stored.term
               FROM {stored} stored LEFT SEMI JOIN seen ON stored.id = seen.id)
     SELECT seen.id, IF(seen.term = seen.last AND known.id IS NULL, seen.term, NULL) AS term
@@ -77,36 +79,54 @@ class Dictionary:
         return cls(Table(store.child("terms"), _schema(), ("displaced",)))
 
     def add(
-        self, engine: Engine, terms: DataFrame, count: int, ids: frozenset[int] | None = None
+        self,
+        engine: Engine,
+        terms: DataFrame,
+        count: int,
+        *,
+        once: bool = False,
+        ids: frozenset[int] | None = None,
     ) -> dict[str, int]:
         """Commit those of `terms` (`id, term`, about `count`) that are new.
 
-        If their `ids` are given, only files that can hold one of them are read.
+        If each id is there `once`, they need no grouping. If their `ids` are given, only files
+        that can hold one of them are read.
 
         Returns the displaced terms of the whole dictionary with their ids. The dictionary is
         committed before any fact that needs it: terms without facts harm nobody.
         """
         while True:
             try:
-                return self._add(engine, terms, count, ids)
+                return self._add(engine, terms, count, once, ids)
             except CommitRace:
                 continue  # somebody always wins, so this ends; what they added is compared anew
 
     def _add(
-        self, engine: Engine, terms: DataFrame, count: int, ids: frozenset[int] | None
+        self, engine: Engine, terms: DataFrame, count: int, once: bool, ids: frozenset[int] | None
     ) -> dict[str, int]:
         snapshot = self.table.snapshot()
         displaced = self.displaced(engine, snapshot)
         stored = self.frame(engine, snapshot, ids)
-        fresh, parts = place_terms(engine.sql(_NEW_SQL, terms=terms, stored=stored), count)
+        if once and not snapshot.files:
+            new = terms.select("id", "term")
+        else:
+            text = _NEW_SQL.replace("SEEN", _SEEN_ONCE_SQL if once else _SEEN_SQL)
+            new = engine.sql(text, terms=terms, stored=stored)
+        fresh, parts = place_terms(new, count)
         ordered = fresh.repartition(parts, "part").sortWithinPartitions("part", "id")
         files = self.table.write(ordered, by="part")
         moved: dict[str, int] = {}
         if sum(file.nulls["term"] for file in files):
             disputed = {row.id for row in fresh.where("term IS NULL").collect()}
-            moved, owners = _settled(engine, terms, stored, disputed, displaced)
-            kept = engine.session.createDataFrame(_term_table(owners))
-            agreed = fresh.where("term IS NOT NULL").select("id", "term").unionByName(kept)
+            owners, homeless = _settled(terms, stored, disputed, displaced)
+            moved = _housed(
+                homeless,
+                lambda ids: _ids(terms, ids) | _ids(self.frame(engine, snapshot, ids), ids),
+            )
+            agreed = fresh.where("term IS NOT NULL").select("id", "term")
+            if owners:  # not so where every term in dispute had been displaced before
+                kept = engine.session.createDataFrame(_term_table(owners))
+                agreed = agreed.unionByName(kept)
             files = self.table.write(agreed.coalesce(1))
         actions = [add_action(f, columns=("id",), displaced=False) for f in files]
         if moved:
@@ -155,13 +175,9 @@ class Dictionary:
 
 
 def _settled(
-    engine: Engine,
-    terms: DataFrame,
-    stored: DataFrame,
-    disputed: set[int],
-    displaced: dict[str, int],
-) -> tuple[dict[str, int], dict[str, int]]:
-    """Settle `disputed` ids: return the newly displaced terms, and the new owners, with ids.
+    terms: DataFrame, stored: DataFrame, disputed: set[int], displaced: dict[str, int]
+) -> tuple[dict[str, int], list[str]]:
+    """Settle `disputed` ids: return the new owners with their ids, and the terms that need others.
 
     Whoever is stored under an id stays its owner; among new terms the first in order becomes it.
     """
@@ -178,12 +194,13 @@ def _settled(
         else:
             owner[id] = term
             owners[term] = id
-    return _housed(homeless, lambda ids: _taken(ids, terms, stored)), owners
+    return owners, homeless
 
 
-def _taken(ids: Iterable[int], *frames: DataFrame) -> set[int]:
+def _ids(terms: DataFrame, ids: Iterable[int]) -> set[int]:
+    """Return those of `ids` that `terms` has."""
     some = ", ".join(map(str, ids))
-    return {row.id for frame in frames for row in frame.where(f"id IN ({some})").collect()}
+    return {row.id for row in terms.where(f"id IN ({some})").collect()}
 
 
 def _housed(homeless: list[str], taken: Callable[[Iterable[int]], set[int]]) -> dict[str, int]:

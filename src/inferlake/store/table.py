@@ -108,7 +108,11 @@ class Table:
                 mode="error",
                 partition_by=list(self.partition_columns),
                 description=description,
-                commit_properties=CommitProperties(custom_metadata={INFO: {"operation": "create"}}),
+                commit_properties=CommitProperties(
+                    custom_metadata={INFO: {"operation": "create"}},
+                    # A retry would create the table that another writer just created once more.
+                    max_commit_retries=0,
+                ),
             )
         except (DeltaError, OSError) as exc:
             if not self.exists():
@@ -123,6 +127,7 @@ class Table:
 
     def commit(self, base: Snapshot, commit: Commit) -> int:
         """Make `commit` the version after `base` and return its number, or raise `CommitRace`."""
+        add = [replace(action, data_change=commit.changes_data) for action in commit.add]
         remove = [
             RemoveAction(
                 path=file.path,
@@ -141,7 +146,7 @@ class Table:
         )
         try:
             base._table.create_write_transaction(
-                [*commit.add, *remove],
+                [*add, *remove],
                 "append",
                 self.schema,
                 list(self.partition_columns),

@@ -1,0 +1,196 @@
+"""A store is two plain Delta tables: whoever reads Delta reads the facts, with one query."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from inferlake.kb import KnowledgeBase
+from inferlake.session import Engine
+from inferlake.store import Commit, Layer, Store
+from inferlake.terms import FULL
+
+# The query of docs/store.md, in the SQL that every engine has: the facts of the current version.
+CURRENT_FACTS_SQL = """
+SELECT subject.term AS subject, predicate.term AS predicate, object.term AS object, added.layer
+FROM facts added
+JOIN terms subject ON added.s = subject.id
+JOIN terms predicate ON added.p = predicate.id
+JOIN terms object ON added.o = object.id
+WHERE added.relation = 'triple' AND added.sign = 1 AND NOT EXISTS (
+    SELECT * FROM facts removed
+    WHERE removed.relation = added.relation AND removed.layer = added.layer AND removed.sign = -1
+      AND removed.s = added.s AND removed.p = added.p AND removed.o = added.o
+      AND removed.version > added.version
+)
+"""
+
+Fact = tuple[str, str, str, str]
+
+INPUT = """\
+<http://example.org/a> <http://example.org/p> <http://example.org/b> .
+<http://example.org/b> <http://example.org/p> <http://example.org/c> .
+<http://example.org/c> <http://example.org/p> "a \\"quoted\\" text\\n" .
+_:x <http://example.org/p> "été"@fr .
+_:x <http://example.org/q> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .
+"""
+
+
+def name(local: str) -> str:
+    return f"<http://example.org/{local}>"
+
+
+def by_inferlake(kb: KnowledgeBase) -> list[Fact]:
+    rows = kb.facts().collect()
+    return sorted((row.subject, row.predicate, row.object, row.layer) for row in rows)
+
+
+def by_duckdb(path: str, version: int | None = None) -> list[Fact]:
+    facts = DeltaTable(f"{path}/facts", version=version)
+    with duckdb.connect() as database:
+        database.register("facts", facts.to_pyarrow_dataset())
+        database.register("terms", DeltaTable(f"{path}/terms").to_pyarrow_dataset())
+        return sorted(database.sql(CURRENT_FACTS_SQL).fetchall())
+
+
+def by_deltalake(path: str, version: int | None = None) -> list[Fact]:
+    """Read the tables with deltalake, and replay the signed rows in the order of versions."""
+    rows = DeltaTable(f"{path}/facts", version=version).to_pyarrow_table().to_pylist()
+    terms = DeltaTable(f"{path}/terms").to_pyarrow_table().to_pylist()
+    term = {row["id"]: row["term"] for row in terms}
+    standing: set[tuple[int, int, int, str]] = set()
+    for row in sorted(rows, key=lambda row: (row["version"], row["sign"])):
+        assert row["relation"] == "triple"
+        fact = (row["s"], row["p"], row["o"], row["layer"])
+        (standing.add if row["sign"] == 1 else standing.discard)(fact)
+    return sorted((term[s], term[p], term[o], layer) for s, p, o, layer in standing)
+
+
+def write(
+    store: Store, engine: Engine, layer: Layer, sign: int, *facts: tuple[str, str, str]
+) -> None:
+    """Commit signed rows as reasoning and removals do."""
+    table = store.facts.table
+    base = table.snapshot()
+    rows = ", ".join(
+        f"({', '.join(str(FULL.of(term)) for term in fact)}, {base.version + 1})" for fact in facts
+    )
+    frame = engine.sql(f"SELECT * FROM VALUES {rows} AS rows(s, p, o, version)")
+    written = table.write(frame.selectExpr(*(f"BIGINT({c}) AS {c}" for c in frame.columns)))
+    table.commit(base, Commit({"operation": "test"}, store.facts.actions(written, layer, sign=sign)))
+
+
+def test_the_documented_query_reads_layers_and_removals(
+    kb: KnowledgeBase, engine: Engine, tmp_path: Path
+) -> None:
+    file = tmp_path / "input.nt"
+    file.write_text(INPUT)
+    kb.load(file)
+    store = Store.at(kb.path)
+    a, b, c, p, q = map(name, "abcpq")
+    write(store, engine, "derived", 1, (a, p, c), (b, q, c), (c, q, a))
+    write(store, engine, "derived", -1, (b, q, c), (c, q, a))
+    write(store, engine, "derived", 1, (c, q, a))
+    write(store, engine, "asserted", -1, (b, p, c))
+    # A derived fact that is then asserted changes its layer; one that was removed comes back.
+    file.write_text(f"{a} {p} {c} .\n{b} {p} {c} .\n")
+    report = kb.load(file)
+    assert (report.added, report.version) == (2, 6)
+
+    facts = by_inferlake(kb)
+    assert [fact for fact in facts if fact[3] == "derived"] == [(c, q, a, "derived")]
+    assert len(facts) == 7
+    assert {(a, p, c, "asserted"), (b, p, c, "asserted")} <= set(facts)
+    assert by_duckdb(kb.path) == by_deltalake(kb.path) == facts
+    if engine.name == "sail":  # the same files and log, whoever wrote them
+        for version in range(report.version + 1):
+            past = by_inferlake(kb.at(version))
+            assert by_duckdb(kb.path, version) == by_deltalake(kb.path, version) == past
+    check_log(store)
+
+    kb.compact()
+    assert by_duckdb(kb.path) == by_deltalake(kb.path) == by_inferlake(kb) == facts
+    check_log(store)
+
+
+def check_log(store: Store) -> None:
+    """Compare what the log says of each live file with the file."""
+    for table in (store.facts.table, store.terms.table):
+        delta = DeltaTable(table.place.path)
+        assert delta.protocol().min_reader_version == 1
+        assert delta.metadata().partition_columns == list(table.partition_columns)
+        in_files = [f.name for f in table.schema.fields if f.name not in table.partition_columns]
+        described = {file.path: file for file in table.snapshot().files}
+        assert len(described) == len(delta.file_uris())
+        for path, file in described.items():
+            at = Path(table.place.path, path)
+            data = pq.ParquetFile(at).read()
+            assert data.column_names == in_files
+            assert (at.stat().st_size, data.num_rows) == (file.size, file.rows)
+            for column in file.mins:
+                values = data.column(column).to_pylist()
+                assert (min(values), max(values)) == (file.mins[column], file.maxs[column])
+
+
+def test_statistics_in_the_log_find_the_one_file_that_matters(
+    kb: KnowledgeBase, engine: Engine, tmp_path: Path
+) -> None:
+    if engine.name == "spark":
+        pytest.skip("the log does not depend on the engine")
+    for local in "abcdef":
+        (tmp_path / "one.nt").write_text(f'{name(local)} {name("p")} "{local}" .\n')
+        kb.load(tmp_path / "one.nt")
+    wanted = ds.field("s") == FULL.of(name("c"))
+    dataset = DeltaTable(f"{kb.path}/facts").to_pyarrow_dataset()
+    assert len(list(dataset.get_fragments(filter=wanted))) == 1
+    assert dataset.to_table(filter=wanted).num_rows == 1
+
+
+def test_commits_say_whether_they_change_data(
+    kb: KnowledgeBase, engine: Engine, tmp_path: Path
+) -> None:
+    """Readers of the change between versions must not see a compaction as new facts."""
+    if engine.name == "spark":
+        pytest.skip("the log does not depend on the engine")
+    for local in "ab":
+        (tmp_path / "one.nt").write_text(f"{name(local)} {name('p')} {name('o')} .\n")
+        kb.load(tmp_path / "one.nt")
+    kb.compact()
+    for table in ("facts", "terms"):
+        log = Path(kb.path, table, "_delta_log")
+        flags = [
+            {
+                action[kind]["dataChange"]
+                for action in map(json.loads, (log / f"{version:020}.json").open())
+                for kind in ("add", "remove")
+                if kind in action
+            }
+            for version in range(4)
+        ]
+        assert flags == [set(), {True}, {True}, {False}]
+
+
+def test_a_log_with_checkpoints_keeps_versions_and_batches(
+    kb: KnowledgeBase, engine: Engine, tmp_path: Path
+) -> None:
+    if engine.name == "spark":
+        pytest.skip("the log does not depend on the engine")
+    file = tmp_path / "input.nt"
+    file.write_text(INPUT)
+    kb.load(file, transaction=("app", 7))
+    table = Store.at(kb.path).facts.table
+    for _ in range(110):  # deltalake writes a checkpoint every hundred versions
+        table.commit(table.snapshot(), Commit({"operation": "test"}))
+    assert list(Path(kb.path, "facts", "_delta_log").glob("*.checkpoint.parquet"))
+    assert kb.version == 111
+    assert [info.version for info in kb.history()] == list(range(111, -1, -1))
+    assert kb.load(file, transaction=("app", 7)).repeated
+    assert kb.load(file, transaction=("app", 8)).added == 0
+    assert len(by_inferlake(kb.at(1))) == len(by_duckdb(kb.path)) == 5
+    check_log(Store.at(kb.path))
