@@ -6,7 +6,6 @@ wanted, a block at a time: to one file, a folder, or standard output.
 
 from __future__ import annotations
 
-import shutil
 import sys
 import uuid
 from pathlib import Path
@@ -93,10 +92,11 @@ def _copy(parts: list[Place], sink: IO[bytes], *, zipped: bool = False) -> int:
     lines = 0
     for part in parts:
         with part.filesystem.open_input_stream(part.path, compression=None) as source:
-            if zipped:
-                shutil.copyfileobj(source, sink, _BLOCK)
-                continue
             while block := source.read(_BLOCK):
-                lines += block.count(b"\n")
+                lines += 0 if zipped else block.count(b"\n")
                 sink.write(block)
+        if zipped:
+            with part.filesystem.open_input_stream(part.path, compression="gzip") as source:
+                while block := source.read(_BLOCK):
+                    lines += block.count(b"\n")
     return lines

@@ -18,6 +18,7 @@ from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.session import Engine, EngineName, Sessions
 from inferlake.store import LAYERS, Layer, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
+from inferlake.store.failures import explained
 from inferlake.store.layout import RDF_TYPE
 from inferlake.store.table import Snapshot
 from inferlake.store.vacuum import Vacuumed, vacuum
@@ -123,7 +124,8 @@ class KnowledgeBase:
 
     def history(self) -> list[VersionInfo]:
         """Return the versions, newest first: time, what was done, counts, engine."""
-        return self._store.require().history()
+        self._snapshot()  # refuses what this release cannot read
+        return self._store.history()
 
     def load(
         self,
@@ -168,8 +170,9 @@ class KnowledgeBase:
         self, layer: LayerChoice = "all", *, engine: Engine | None = None
     ) -> DataFrame:
         """Return the facts as ids: s, p, o, layer. Much cheaper to join than terms."""
-        engine = engine or self._sessions.for_reading()
-        snapshot = self._snapshot()
+        return self._encoded(engine or self._sessions.for_reading(), self._snapshot(), layer)
+
+    def _encoded(self, engine: Engine, snapshot: Snapshot, layer: LayerChoice = "all") -> DataFrame:
         layers: tuple[Layer, ...] = LAYERS if layer == "all" else (layer,)
         frames = [
             self._store.facts.live(engine, snapshot, one).selectExpr(*"spo", f"'{one}' AS layer")
@@ -184,21 +187,26 @@ class KnowledgeBase:
         snapshot = self._snapshot()
         engine = self._sessions.for_change(sum(file.size for file in snapshot.files) * 12)
         watch = Stopwatch(self._progress)
-        facts = self._store.terms.decode(engine, self.encoded_facts(layer, engine=engine))
-        count = export(self._store, facts, None if output is None else os.fspath(output), watch)
+        with explained(self._store.place, engine, "nothing was exported"):
+            facts = self._store.terms.decode(engine, self._encoded(engine, snapshot, layer))
+            count = export(self._store, facts, None if output is None else os.fspath(output), watch)
         return ExportReport(snapshot.version, count, engine.name, watch.seconds)
 
     def stats(self) -> Stats:
         """Count facts, terms, predicates, classes, files and bytes of this version."""
-        engine = self._sessions.for_reading()
         snapshot = self._snapshot()
-        facts = self.encoded_facts(engine=engine)
-        row = facts.selectExpr(
-            "count_if(layer = 'asserted') AS asserted",
-            "count_if(layer = 'derived') AS derived",
-            "count(DISTINCT p) AS predicates",
-            f"count(DISTINCT IF(p = {RDF_TYPE}, o, NULL)) AS classes",
-        ).collect()[0]
+        engine = self._sessions.for_reading()
+        with explained(self._store.place, engine, "nothing was counted"):
+            row = (
+                self._encoded(engine, snapshot)
+                .selectExpr(
+                    "count_if(layer = 'asserted') AS asserted",
+                    "count_if(layer = 'derived') AS derived",
+                    "count(DISTINCT p) AS predicates",
+                    f"count(DISTINCT IF(p = {RDF_TYPE}, o, NULL)) AS classes",
+                )
+                .collect()[0]
+            )
         dictionary = self._store.terms.table.snapshot()
         return Stats(
             version=snapshot.version,
@@ -217,16 +225,18 @@ class KnowledgeBase:
         snapshot = self._snapshot()
         engine = self._sessions.for_change(sum(file.size for file in snapshot.files) * 12)
         watch = Stopwatch(self._progress)
-        with watch.phase("facts"):
-            facts = compact_facts(engine, self._store.facts)
-        with watch.phase("terms"):
-            terms = compact_terms(engine, self._store.terms)
+        with explained(self._store.place, engine, "the facts are as they were"):
+            with watch.phase("facts"):
+                facts = compact_facts(engine, self._store.facts)
+            with watch.phase("terms"):
+                terms = compact_terms(engine, self._store.terms)
         return CompactReport(facts.version, facts, terms, engine.name, watch.seconds)
 
     def vacuum(self, older_than: timedelta = timedelta(days=7)) -> Vacuumed:
         """Delete files that only versions older than `older_than` need."""
         self._writable()
-        return vacuum(self._store.require(), older_than)
+        self._snapshot()  # refuses what this release cannot read, before anything is deleted
+        return vacuum(self._store, older_than)
 
     def _snapshot(self) -> Snapshot:
         return self._store.require().snapshot(self._at)

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 # Footers are small and far away in a cloud: fetch some at once.
 _FETCHES = 16
 
+# Spark leaves out all statistics of a column with a value over 4096 bytes, unless it may cut them.
+_SHORT_STATISTICS = ("parquet.statistics.truncate.length", 64)
+
+# The smallest and largest text is of no use here, and need not even be text where it was cut.
+_ORDERED = ("INT32", "INT64")
+
 
 @dataclass(frozen=True)
 class DataFile:
@@ -35,9 +41,11 @@ class DataFile:
     maxs: dict[str, Any] = field(default_factory=dict)
 
 
-def write(frame: DataFrame, at: Place, *, by: str | None = None) -> tuple[DataFile, ...]:
+def write(
+    frame: DataFrame, at: Place, *, by: str | None = None, compression: str = "zstd"
+) -> tuple[DataFile, ...]:
     """Write `frame` as Parquet below `at`, a file for each value of `by`, and describe it."""
-    writer = frame.write.option("compression", "zstd")
+    writer = frame.write.option("compression", compression).option(*_SHORT_STATISTICS)
     if by is not None:
         writer = writer.partitionBy(by)
     writer.parquet(at.address)
@@ -77,22 +85,25 @@ def read_rows(at: Place, files: Iterable[DataFile], columns: Iterable[str]) -> l
 
 
 def _describe(at: Place, info: Any) -> DataFile:
-    with at.filesystem.open_input_file(info.path) as source:
-        footer = pq.read_metadata(source)
     nulls: dict[str, int] = {}
     mins: dict[str, Any] = {}
     maxs: dict[str, Any] = {}
-    for group in range(footer.num_row_groups):
-        row_group = footer.row_group(group)
-        for index in range(row_group.num_columns):
-            column = row_group.column(index)
-            name, known = column.path_in_schema, column.statistics
-            if known is None:
-                continue
-            nulls[name] = nulls.get(name, 0) + known.null_count
-            if known.has_min_max:
-                mins[name] = min(mins.get(name, known.min), known.min)
-                maxs[name] = max(maxs.get(name, known.max), known.max)
+    with at.filesystem.open_input_file(info.path) as source:
+        footer = pq.read_metadata(source)
+        for group in range(footer.num_row_groups):
+            row_group = footer.row_group(group)
+            for index in range(row_group.num_columns):
+                column = row_group.column(index)
+                name, known = column.path_in_schema, column.statistics
+                if known is None or not known.has_null_count:
+                    # Some writer has its own reasons: count, so that no caller need guess.
+                    part = pq.ParquetFile(source).read_row_group(group, columns=[name])
+                    nulls[name] = nulls.get(name, 0) + part.column(name).null_count
+                    continue
+                nulls[name] = nulls.get(name, 0) + known.null_count
+                if known.has_min_max and column.physical_type in _ORDERED:
+                    mins[name] = min(mins.get(name, known.min), known.min)
+                    maxs[name] = max(maxs.get(name, known.max), known.max)
     relative = info.path[len(at.path.rstrip("/")) + 1 :]
     stamp = (info.mtime_ns or 0) // 1_000_000
     return DataFile(relative, info.size, stamp, footer.num_rows, nulls, mins, maxs)

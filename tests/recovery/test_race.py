@@ -106,9 +106,7 @@ def test_of_two_commits_from_one_version_the_later_is_done_again(
     [(), ("create terms",), ("create facts",), ("create terms", "create facts", "commit terms")],
     ids=["free", "terms", "facts", "all"],
 )
-def test_two_processes_create_one_store(
-    gates: tuple[str, ...], pair: Pair, tmp_path: Path
-) -> None:
+def test_two_processes_create_one_store(gates: tuple[str, ...], pair: Pair, tmp_path: Path) -> None:
     kb, one, other = tmp_path / "kb", tmp_path / "one.nt", tmp_path / "other.nt"
     expected = write_numbered(one, range(100)) | write_numbered(other, range(50, 150))
     reports = race(pair, kb, (one, other), *gates)
@@ -234,10 +232,11 @@ def test_of_two_compactions_at_once_the_later_gives_up(
     store = Store.at(loaded.path)
     expected = facts(Path(loaded.path))
 
-    def compact() -> object:
-        return (
-            compact_facts(sail, store.facts) if name == "facts" else compact_terms(sail, store.terms)
-        )
+    def compact() -> None:
+        if name == "facts":
+            compact_facts(sail, store.facts)
+        else:
+            compact_terms(sail, store.terms)
 
     _meanwhile(monkeypatch, "compact", compact)
     with pytest.raises(Conflict, match="nothing is lost"):

@@ -4,8 +4,9 @@ Every number is a hash of the seed and of what it is for, so a university depend
 its own number only, whatever the engine, the partitioning and the number of universities. The data
 follow the profile of UBA; they are not the triples that UBA itself writes for the same seed.
 
-The steps widen rows, file > university > department > member > line, and never shuffle: one task
-writes one file, and holds about one batch of rows.
+The steps widen rows, file > university > department > member > line, and never shuffle: all lines
+of a file come from one partition. Sail's memory was seen to grow with their number, from 0.7 GB for
+5 to 1.2 GB for 20.
 """
 
 from __future__ import annotations

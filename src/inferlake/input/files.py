@@ -6,8 +6,9 @@ import fnmatch
 import glob
 import io
 import os
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -38,10 +39,15 @@ COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 # Formats of one statement a line, which the engine splits and parses in parallel.
 LINE_FORMATS = ("nt", "nq")
 
-# Spark has no zstd text codec without Hadoop's native library, and both engines read these
-# characters in a path as a glob: such files go the way of the formats that are not split.
+# Spark has no zstd text codec without Hadoop's native library; both engines read these characters
+# in a path as a glob, and take files whose names begin like these for no data at all: such files go
+# the way of the formats that are not split.
 _READ_BY_ENGINE = (None, "gzip", "bz2")
 _GLOB_CHARACTERS = set("*?[]{}\\")
+_HIDDEN = ("_", ".")
+
+# How bzip2 data begins: a header, then a block or, where there is nothing in it, the end.
+_BZIP2 = re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)")
 
 # Text compresses about this well; a guess that only decides between engines.
 _INFLATION = 12
@@ -58,6 +64,8 @@ class InputFile:
     modified: int
     # False where blank node labels mean the same node wherever they come from.
     scoped: bool = True
+    # True where the engine has stumbled over it, and the parser is to tell over what.
+    for_parser: bool = False
 
     @property
     def text_size(self) -> int:
@@ -70,7 +78,9 @@ class InputFile:
         return (
             self.format in LINE_FORMATS
             and self.compression in _READ_BY_ENGINE
+            and not self.for_parser
             and not _GLOB_CHARACTERS & set(self.address)
+            and not PurePosixPath(self.address).name.startswith(_HIDDEN)
         )
 
     @property
@@ -129,7 +139,7 @@ def _in_folder(at: Place, format: str | None) -> list[InputFile]:
     files = []
     for info in at.files():
         relative = info.path[len(at.path.rstrip("/")) + 1 :]
-        hidden = any(part[0] in "._" for part in PurePosixPath(relative).parts)
+        hidden = any(part.startswith(_HIDDEN) for part in PurePosixPath(relative).parts)
         if not hidden and (format or _format(info.path)[0]):
             files.append(_described(f"{at.address.rstrip('/')}/{relative}", info, format))
     if not files:
@@ -173,30 +183,44 @@ def _described(address: str, info: pafs.FileInfo, format: str | None) -> InputFi
             f"{address}: unknown suffix; known are {' '.join(FORMATS)}, each also with"
             f" {' '.join(COMPRESSIONS)}; or say --format"
         )
-    return InputFile(address, chosen, compression, info.size or 0, info.mtime_ns or 0)
+    file = InputFile(address, chosen, compression, info.size or 0, info.mtime_ns or 0)
+    if compression == "bz2" and file.size and not _is_bzip2(file):
+        raise InputError(f"{address}: not bzip2 data; the file is damaged or its suffix is wrong")
+    return file
 
 
-def read_failure(files: Iterable[InputFile]) -> InputError | None:
-    """Find the first file that cannot be read to its end as UTF-8 text, and say why.
+def _is_bzip2(file: InputFile) -> bool:
+    """Tell by the first bytes: Spark reads a file of other bytes as one without lines."""
+    at = place(file.address)
+    try:
+        with at.filesystem.open_input_stream(at.path, compression=None) as stream:
+            return _BZIP2.match(stream.read(10)) is not None
+    except OSError as exc:
+        raise InputError(f"{file.address}: cannot be read: {exc}") from exc
 
-    Engines report a broken file in terms of their own; this reads the files again, one by one,
-    only after an engine failed.
+
+def examined(files: Iterable[InputFile]) -> tuple[InputFile, ...]:
+    """Return `files`, marked for the parser where they are not UTF-8 text.
+
+    Raises `InputError` for one that cannot be read to its end. Engines report a broken file in
+    terms of their own; this reads the files again, one by one, only after an engine failed.
     """
-    for file in files:
-        line = 0
-        try:
-            with file.open() as stream:
-                for raw in stream:
-                    line += 1
-                    if file.format in LINE_FORMATS:
-                        raw.decode()
-        except UnicodeDecodeError as exc:
-            return InputError(
-                f"{file.address}:{line}:{exc.start + 1}: not UTF-8 text; is it RDF at all?"
-            )
-        except (OSError, EOFError, pa.ArrowException) as exc:
-            return InputError(
-                f"{file.address}: cannot be read past line {line} ({exc});"
-                " the file is cut short, damaged, or not readable for this user"
-            )
-    return None
+    return tuple(replace(file, for_parser=not _is_text(file)) for file in files)
+
+
+def _is_text(file: InputFile) -> bool:
+    line = 0
+    try:
+        with file.open() as stream:
+            for raw in stream:
+                line += 1
+                if file.format in LINE_FORMATS:
+                    raw.decode()
+    except UnicodeDecodeError:
+        return False
+    except (OSError, EOFError, pa.ArrowException) as exc:
+        raise InputError(
+            f"{file.address}: cannot be read past line {line} ({exc});"
+            " the file is cut short, damaged, or not readable for this user"
+        ) from exc
+    return True

@@ -36,6 +36,7 @@ def locate(bad: Bad, file: InputFile) -> Bad:
         for number, raw in enumerate(stream, 1):
             # Engines end a line at a lone carriage return too.
             for piece in raw.decode(errors="replace").rstrip("\n").split("\r"):
-                if number == bad.line or piece[:SHOWN_TEXT] == bad.text:
-                    return Bad(bad.address, number, bad.column, piece[:SHOWN_TEXT], bad.message)
+                shown = piece.removeprefix("\ufeff")[:SHOWN_TEXT]  # a byte order mark
+                if number == bad.line or shown == bad.text:
+                    return Bad(bad.address, number, bad.column, shown, bad.message)
     return bad

@@ -7,6 +7,7 @@ with their place. Runs on workers: it reads files by address and keeps one recor
 
 from __future__ import annotations
 
+import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator
@@ -43,6 +44,8 @@ SHOWN_TEXT = 500
 
 _BATCH_ROWS = 50_000
 _BLOCK_BYTES = 1 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_IMPLIES = ox.NamedNode("http://www.w3.org/2000/10/swap/log#implies")
 _READ_FAILURES = (OSError, EOFError, ValueError, pa.ArrowException)
 
 _Row = tuple[Any, ...]
@@ -84,6 +87,11 @@ class Parser:
             elif file.format == "rdf":
                 yield from _xml(number, stream, file)
             else:
+                try:
+                    _skip_mark(stream)
+                except _READ_FAILURES as exc:
+                    yield _error(number, f"cannot be read: {exc}")
+                    return
                 yield from _statements(number, stream, file, _Numbered(file.scope))
 
     def _all_lines(self, number: int, stream: IO[bytes]) -> Iterator[_Row]:
@@ -109,6 +117,8 @@ class Parser:
         """
         file = self.files[number]
         scope = _Labelled(file.scope)
+        # Some editors begin a file with this mark, and only some engines take it off.
+        lines = [(line, raw.removeprefix(_BYTE_ORDER_MARK)) for line, raw in lines]
         together = list(_statements(number, b"\n".join(raw for _, raw in lines), file, scope))
         if all(row[_MESSAGE] is None for row in together):
             return together
@@ -191,22 +201,27 @@ def _statements(number: int, source: Any, file: InputFile, name: Any) -> Iterato
             if formulas is not None and formulas.opens(quad):
                 message = "a formula { ... } of N3 is not RDF; leave it out"
                 yield _error(number, message, text=str(quad)[:SHOWN_TEXT])
-            elif formulas is None or not formulas.touch(quad):
+            elif formulas is not None and formulas.touch(quad):
+                continue  # told when the formula began
+            elif formulas is not None and quad.predicate == _IMPLIES:
+                yield _error(number, "a rule ( => ) of N3 is not RDF; leave it out")
+            else:
                 yield _row(number, quad, name)
 
 
 def _xml(number: int, stream: IO[bytes], file: InputFile) -> Iterator[_Row]:
     """Yield the rows of an RDF/XML document, and an error where it is not well-formed XML.
 
-    pyoxigraph takes a document that is cut short for a whole one.
+    pyoxigraph takes a document that is cut short for a whole one, and goes on behind a wrong end
+    tag as if it were right: what it finds there may hang on the wrong subject.
     """
     checked = _Checked(stream)
-    fine = True
     for row in _statements(number, checked, file, _Numbered(file.scope)):
-        fine = fine and row[_MESSAGE] is None
+        if row[_MESSAGE] is not None and checked.failure is not None:
+            break
         yield row
     failure = checked.failure
-    if failure is not None and fine:
+    if failure is not None:
         reason = f"not well-formed XML: {expat.ErrorString(failure.code)}"
         yield _error(number, reason, failure.lineno, failure.offset + 1)
 
@@ -258,7 +273,15 @@ def _explained(exc: SyntaxError) -> str:
     message = re.sub(r"^Parser error [^:]*: ", "", str(exc.msg))
     if "LoadDocumentCallback" in message:
         return "a remote @context is not fetched; write the context itself into the document"
+    if message.startswith("variables are not allowed"):
+        return "a variable of N3 is not RDF; leave the rule or formula around it out"
     return message
+
+
+def _skip_mark(stream: io.BufferedReader) -> None:
+    """Skip a byte order mark, which the parsers of XML and JSON know and the others do not."""
+    if stream.peek(len(_BYTE_ORDER_MARK)).startswith(_BYTE_ORDER_MARK):
+        stream.read(len(_BYTE_ORDER_MARK))
 
 
 def _base(address: str) -> str:

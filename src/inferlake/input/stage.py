@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from inferlake import parquet
 from inferlake.errors import EngineError, InferlakeError, InputError
-from inferlake.input.files import InputFile, read_failure
+from inferlake.input.files import InputFile, examined
 from inferlake.input.frames import FRAME, frame_lines
 from inferlake.input.locate import Bad, locate
 from inferlake.input.parse import PARSED_SQL, Parser
@@ -91,9 +91,10 @@ def stage(
     except Exception as exc:
         if not (is_engine_failure(exc) or isinstance(exc, OSError)):
             raise
-        failure = None if files == (FRAME,) else read_failure(files)
-        if failure is not None:
-            raise failure from exc
+        marked = files if files == (FRAME,) else examined(files)
+        if marked != files:
+            again = folder.child("again")
+            return stage(engine, again, marked, hash=hash, progress=progress, skip_bad=skip_bad)
         raise EngineError(f"{engine.name} failed while reading the input: {exc}") from exc
 
 
@@ -103,9 +104,6 @@ class _Written:
 
     frame: DataFrame
     files: tuple[DataFile, ...]
-
-    # Two of the terms share an id.
-    clashing: bool = False
 
     def filled(self, column: str) -> int:
         return parquet.filled(self.files, column)
@@ -143,11 +141,12 @@ class _Stage:
         read = sum(part.filled("s_term") for part in (split, parsed) if part)
         if odd is not None or (split and split.filled("g_term")):
             read = triples.count()  # lines with an undecided term were counted twice
+        few = self._few(triples, split, read, plain=parsed is None)
         return Staged(
             triples=triples,
             terms=terms,
-            terms_once=not (seen and also) and not any(s.clashing for s in (seen, also) if s),
-            few=self._few(triples, split, read, plain=parsed is None),
+            terms_once=also is None and self._once(terms, seen, few is not None),
+            few=few,
             triples_read=read,
             term_count=sum(parquet.rows(s.files) for s in (seen, also) if s),
             bad=bad,
@@ -161,17 +160,14 @@ class _Stage:
         """Split the lines that the engine can read into terms; what does not split stays whole."""
         by_engine = [n for n, file in enumerate(self.files) if file.split_by_engine]
         written: tuple[DataFile, ...] = ()
-        folders = []
         for job, numbers in enumerate(_jobs(self.files, by_engine)):
-            at = self.folder.child(f"split-{job}")
             graphs = self.files[numbers[0]].format == "nq"
-            files = parquet.write(split_lines(self._lines(numbers), self.hash, graphs=graphs), at)
-            if files:
-                folders.append(at.address)
-                written += tuple(replace(file, path=f"split-{job}/{file.path}") for file in files)
+            lines = split_lines(self._lines(numbers), self.hash, graphs=graphs)
+            files = self._write(lines, f"split-{job}")
+            written += files
             size = sum(self.files[n].size for n in numbers)
             self.progress.advance(size=size, triples=parquet.rows(files))
-        return self._over(written, folders, _SPLIT_COLUMNS)
+        return self._over(written, _SPLIT_COLUMNS)
 
     def _lines(self, numbers: list[int]) -> DataFrame:
         """Return the lines of some files, each with its file's number and blank node scope.
@@ -191,22 +187,18 @@ class _Stage:
     # --- terms ----------------------------------------------------------------------------------
 
     def _seen(self, triples: DataFrame, name: str) -> _Written | None:
-        """Return the distinct terms of `triples`, each with a flag whether its shape is decided.
+        """Return the distinct terms of `triples`, each with a flag whether its shape is decided."""
+        terms = self.engine.sql(_SEEN_SQL, triples=triples)
+        # The pattern has braces, which `sql` would take for frames.
+        checked = terms.selectExpr("*", f"INT({is_canonical_sql('term')}) AS canonical")
+        return self._over(self._write(checked, name), _SEEN_COLUMNS)
 
-        Grouping by id alone is several times faster than by the strings. If it shows two terms of
-        one id, which practically never happens, the group is by both after all.
-        """
-        for key in ("id", "id, term"):
-            at = self.folder.child(f"{name}-by-{len(key)}")
-            terms = self.engine.sql(_seen_sql(key), triples=triples)
-            # The pattern has braces, which `sql` would take for frames.
-            files = parquet.write(
-                terms.selectExpr("*", f"INT({is_canonical_sql('term')}) AS canonical"), at
-            )
-            if not any(file.maxs["clash"] for file in files):
-                written = self._over(files, [at.address], _SEEN_COLUMNS)
-                return written and replace(written, clashing=key != "id")
-        raise AssertionError("a term clashes with itself")
+    def _once(self, terms: DataFrame, seen: _Written | None, few: bool) -> bool:
+        """Tell whether no two terms of one source share an id, which practically never happens."""
+        if seen and few:
+            ids = parquet.read_rows(self.folder, seen.files, ["id"])
+            return len(ids) == len(set(ids))
+        return terms.selectExpr("count(*) = count(DISTINCT id) AS once").collect()[0].once
 
     # --- what needs a parser --------------------------------------------------------------------
 
@@ -241,11 +233,10 @@ class _Stage:
             frames.append(spread.mapInArrow(parser.documents, PARSED_SQL))
         if not frames:
             return None
-        at = self.folder.child("parsed")
-        files = parquet.write(_union(frames).selectExpr(*_parsed_columns(self.hash)), at)
+        files = self._write(_union(frames).selectExpr(*_parsed_columns(self.hash)), "parsed")
         size = sum(self.files[n].size for n in whole)
         self.progress.advance(size=size, triples=parquet.filled(files, "s_term"))
-        return self._over(files, [at.address], _PARSED_COLUMNS)
+        return self._over(files, _PARSED_COLUMNS)
 
     def _bad(self, parsed: DataFrame) -> tuple[Bad, ...]:
         rows = (
@@ -282,13 +273,21 @@ class _Stage:
             return 0
         return triples.selectExpr("count(DISTINCT g_term) AS graphs").collect()[0].graphs
 
-    def _over(
-        self, files: tuple[DataFile, ...], folders: list[str], columns: str
-    ) -> _Written | None:
-        """Return the frame over written folders, or None where nothing was written."""
+    def _write(self, frame: DataFrame, name: str) -> tuple[DataFile, ...]:
+        """Write `frame` into a folder and describe its files by their paths below the stage's.
+
+        Snappy, because nobody keeps these files: zstd would cost more time than it saves space.
+        """
+        files = parquet.write(frame, self.folder.child(name), compression="snappy")
+        return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
+
+    def _over(self, files: tuple[DataFile, ...], columns: str) -> _Written | None:
+        """Return the frame over written files, or None where nothing was written."""
         if not files:
             return None
-        return _Written(self.engine.session.read.schema(columns).parquet(*folders), files)
+        folders = sorted({file.path.split("/")[0] for file in files})
+        addresses = [self.folder.child(name).address for name in folders]
+        return _Written(self.engine.session.read.schema(columns).parquet(*addresses), files)
 
 
 def _some_odd(seen: _Written) -> bool:
@@ -332,24 +331,19 @@ _TRIPLE = ("s", "p", "o", "s_term", "p_term", "o_term", "g_term")
 _TERMS = "s_term STRING, p_term STRING, o_term STRING, g_term STRING"
 _IDS = "s BIGINT, p BIGINT, o BIGINT"
 _SPLIT_COLUMNS = f"file INT, {_TERMS}, rest STRING, {_IDS}"
-_SEEN_COLUMNS = "id BIGINT, term STRING, clash INT, canonical INT"
+_SEEN_COLUMNS = "id BIGINT, term STRING, canonical INT"
 _PARSED_COLUMNS = (
     f"file INT, {_TERMS}, {_IDS}, message STRING, line BIGINT, column BIGINT, text STRING"
 )
 
 
-def _seen_sql(key: str) -> str:
-    return f"""
-        WITH seen AS (
-            SELECT s AS id, s_term AS term FROM {{triples}} WHERE s_term IS NOT NULL
-            UNION ALL
-            SELECT p, p_term FROM {{triples}} WHERE p_term IS NOT NULL GROUP BY p, p_term
-            UNION ALL
-            SELECT o, o_term FROM {{triples}} WHERE o_term IS NOT NULL
-        ), grouped AS (
-            SELECT id, min(term) AS first, max(term) AS last FROM seen GROUP BY {key}
-        )
-        SELECT id, first AS term, INT(first <> last) AS clash FROM grouped"""
+_SEEN_SQL = """
+    SELECT DISTINCT id, term FROM (
+        SELECT s AS id, s_term AS term FROM {triples} WHERE s_term IS NOT NULL
+        UNION ALL
+        SELECT p, p_term FROM {triples} WHERE p_term IS NOT NULL GROUP BY p, p_term
+        UNION ALL
+        SELECT o, o_term FROM {triples} WHERE o_term IS NOT NULL)"""
 
 
 def _parsed_columns(hash: TermHash) -> list[str]:

@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.errors import Conflict, EngineError, InferlakeError, StoreError
+from inferlake.errors import Conflict
 from inferlake.input import InputFile, Staged, stage
 from inferlake.maintain.report import LoadReport
 from inferlake.progress import Progress, Stopwatch
-from inferlake.session import Engine, is_engine_failure
+from inferlake.session import Engine
 from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates
+from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
 from inferlake.store.store import Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
@@ -31,9 +32,6 @@ _ATTEMPTS = 100
 
 # A change with more predicates than this is compared with every file: the list itself costs.
 _MANY_PREDICATES = 10_000
-
-# Less than this on the store's disk explains a failed write.
-_DISK_FULL = 16 * 2**20
 
 _FRESH_SQL = """
     SELECT part, s, p, o, BIGINT({version}) AS version
@@ -65,7 +63,7 @@ def load(
     committed before changes nothing. On any error the store is as it was.
     """
     watch = Stopwatch(progress)
-    try:
+    with explained(store.place, engine, "nothing was loaded"):
         if store.exists():
             base = store.snapshot()  # refuses what this release cannot read, before any work
             if transaction is not None and _applied(base, transaction):
@@ -89,20 +87,6 @@ def load(
                     engine, staged.terms, staged.term_count, once=staged.terms_once, ids=ids
                 )
             return _Load(store, engine, staged, displaced).run(watch, files, transaction)
-    except InferlakeError:
-        raise
-    except Exception as exc:
-        free = store.place.free_bytes()
-        if free is not None and free < _DISK_FULL:
-            raise StoreError(
-                f"{store.place.address}: the disk is full ({free:,} bytes free);"
-                " nothing was loaded; free some space and load again"
-            ) from exc
-        if isinstance(exc, OSError):
-            raise StoreError(f"{store.place.address}: cannot be written: {exc}") from exc
-        if not is_engine_failure(exc):
-            raise
-        raise EngineError(f"{engine.name} failed; nothing was loaded: {exc}") from exc
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ class Dictionary:
 
     def read(self, engine: Engine, files: Iterable[LiveFile]) -> DataFrame:
         """Return the rows of some files."""
-        return read_files(engine, self.table.addresses(files), _COLUMNS_SQL)
+        return read_files(engine, self.table, files, _COLUMNS_SQL)
 
     def displaced(self, engine: Engine, snapshot: Snapshot | None = None) -> dict[str, int]:
         """Return the terms whose id is not their hash."""

@@ -104,7 +104,7 @@ class FactTable:
 
     def read(self, engine: Engine, files: Iterable[LiveFile]) -> DataFrame:
         """Return the rows of some files."""
-        return read_files(engine, self.table.addresses(files), _COLUMNS_SQL)
+        return read_files(engine, self.table, files, _COLUMNS_SQL)
 
     def actions(
         self, files: Iterable[DataFile], layer: Layer, *, sign: int = 1
@@ -116,13 +116,16 @@ class FactTable:
         )
 
 
-def read_files(engine: Engine, addresses: list[str], columns: str) -> DataFrame:
+def read_files(engine: Engine, table: Table, files: Iterable[LiveFile], columns: str) -> DataFrame:
     """Return the rows of Parquet files, by name; no rows where there are no files.
 
     The schema is given so that Spark starts no job to find it, and folders named `part=3` are not
     taken for columns.
     """
-    if not addresses:
+    files = tuple(files)
+    if not files:
         return engine.empty(columns)
+    if engine.name == "sail":
+        table.require(files)  # Sail takes a file that is gone for one without rows; Spark fails
     reader = engine.session.read.schema(columns).option("recursiveFileLookup", "true")
-    return reader.parquet(*addresses)
+    return reader.parquet(*table.addresses(files))

@@ -27,17 +27,26 @@ _FILES = 32
 # A predicate or class gets files of its own from this share of a file's rows on.
 _HEAVY = 2
 
+# The classes that fill no file of their own are one group together, without a class.
 _GROUPS_SQL = f"""
-    SELECT p, IF(p = {RDF_TYPE}, o, 0) AS class, count(*) AS size FROM {{facts}}
-    GROUP BY p, IF(p = {RDF_TYPE}, o, 0) HAVING count(*) >= {{least}}"""
+    WITH groups AS (
+        SELECT p, IF(p = {RDF_TYPE}, o, 0) AS class, count(*) AS n FROM {{facts}}
+        GROUP BY p, IF(p = {RDF_TYPE}, o, 0)
+    ), named AS (
+        SELECT p, IF(n >= {{least}}, class, NULL) AS class, n FROM groups
+    )
+    SELECT p, class, sum(n) AS size FROM named GROUP BY p, class HAVING sum(n) >= {{least}}"""
 
 # Ids are 63 bits and a sign; the upper 31 of the 63 are enough to cut a range into slices.
 _SLICE = "INT(((({id}) & 9223372036854775807) >> 32) * {slices} / 2147483648)"
 
 _PLACED_SQL = f"""
-    SELECT facts.*, INT(CASE WHEN heavy.p IS NULL
-        THEN {_SLICE.format(id="facts.p", slices="{light}")}
-        ELSE heavy.first + {_SLICE.format(id="facts.s", slices="heavy.slices")} END) AS part
+    SELECT facts.*, INT(CASE
+        WHEN heavy.p IS NOT NULL
+            THEN heavy.first + {_SLICE.format(id="facts.s", slices="heavy.slices")}
+        WHEN facts.p = {RDF_TYPE} AND {{small}} > 0
+            THEN {{first}} + {_SLICE.format(id="facts.o", slices="{small}")}
+        ELSE {_SLICE.format(id="facts.p", slices="{light}")} END) AS part
     FROM {{facts}} facts LEFT JOIN {{heavy}} heavy
       ON facts.p = heavy.p AND IF(facts.p = {RDF_TYPE}, facts.o, 0) = heavy.class"""
 
@@ -56,20 +65,33 @@ def place_facts(engine: Engine, facts: DataFrame, total: int) -> tuple[DataFrame
     if total <= size:
         return facts.selectExpr("*", "0 AS part"), 1
     text = _GROUPS_SQL.replace("{least}", str(size // _HEAVY))
-    groups = sorted(engine.sql(text, facts=facts).collect(), key=lambda row: (row.p, row["class"]))
-    light = max(1, -(-(total - sum(row.size for row in groups)) // size))
-    columns: dict[str, list[int]] = {"p": [], "class": [], "first": [], "slices": []}
+    groups = engine.sql(text, facts=facts).collect()
+    light = max(1, -(-(total - sum(row["size"] for row in groups)) // size))
     parts = light
-    for row in groups:
+    small = first = 0
+    heavy: list[tuple[int, ...]] = []
+    for row in sorted(groups, key=lambda row: (row.p, row["class"] or 0)):
         slices = -(-row["size"] // size)
-        for name, value in zip(columns, (row.p, row["class"], parts, slices), strict=True):
-            columns[name].append(value)
+        if row["class"] is None:
+            small, first = slices, parts
+        else:
+            heavy.append((row.p, row["class"], parts, slices))
         parts += slices
-    heavy = engine.session.createDataFrame(
-        pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()})
-    )
-    text = _PLACED_SQL.replace("{light}", str(light))
-    return engine.sql(text, facts=facts, heavy=heavy), parts
+    text = _PLACED_SQL
+    for name, number in {"small": small, "first": first, "light": light}.items():
+        text = text.replace(f"{{{name}}}", str(number))
+    return engine.sql(text, facts=facts, heavy=_table(engine, heavy)), parts
+
+
+def _table(engine: Engine, heavy: list[tuple[int, ...]]) -> DataFrame:
+    names = ("p", "class", "first", "slices")
+    if not heavy:
+        return engine.empty(", ".join(f"{name} BIGINT" for name in names))
+    columns = {
+        name: pa.array(column, pa.int64())
+        for name, column in zip(names, zip(*heavy, strict=True), strict=True)
+    }
+    return engine.session.createDataFrame(pa.table(columns))
 
 
 def place_terms(terms: DataFrame, total: int) -> tuple[DataFrame, int]:

@@ -8,6 +8,7 @@ kb/_staging/   work in progress; nothing there is ever read by anyone else
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,10 @@ from inferlake.terms import FULL, TermHash
 
 # Raised when a release writes what an older one would misread.
 FORMAT = 1
+
+# Engines take some of these in the path of a table for a pattern, and deltalake undoes others as
+# parts of a URI: either would look for a store, or write it, elsewhere.
+_UNUSABLE = re.compile(r"[*?\[\]{}\\#^|]|%[0-9A-Fa-f]{2}")
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,12 @@ class Store:
         return Dictionary.at(self.place)
 
     def exists(self) -> bool:
-        """Tell whether a store is there; raise where the folder holds something else."""
+        """Tell whether a store is there; raise where none can be, or something else is."""
+        if found := _UNUSABLE.search(self.place.address):
+            raise StoreError(
+                f"{self.place.address}: no store can be in a folder with {found[0]} in its path;"
+                " name another"
+            )
         info = self.place.info()
         if info.type == pafs.FileType.NotFound:
             return False

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.fs as pafs
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import (
@@ -177,6 +178,16 @@ class Table:
     def addresses(self, files: Iterable[LiveFile]) -> list[str]:
         """Return where engines find `files`."""
         return [f"{self.place.address}/{file.path}" for file in files]
+
+    def require(self, files: Iterable[LiveFile]) -> None:
+        """Raise unless all `files` are there."""
+        paths = [self.place.child(file.path).path for file in files]
+        for info in self.place.filesystem.get_file_info(paths) if paths else ():
+            if info.type == pafs.FileType.NotFound:
+                raise StoreError(
+                    f"{info.path}: missing, though the log names it; restore it from a backup,"
+                    " or load what it held into a new store"
+                )
 
     def expired(self, hours: int, uncommitted_hours: int) -> list[str]:
         """Return the files, relative to the table, that nothing younger than `hours` needs.
