@@ -27,7 +27,8 @@ def absolute(path: str | os.PathLike[str]) -> str:
     text = os.fspath(path)
     if is_remote(text):
         return text.rstrip("/")
-    return str(Path(text.removeprefix("file://")).expanduser().absolute())
+    # abspath rather than absolute(): `x/../a.nt` and `a.nt` are one file, with one scope.
+    return os.path.abspath(Path(text.removeprefix("file://")).expanduser())  # noqa: PTH100
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from inferlake.terms import FULL
 
 from .manifest import Case, cases
 
+pytestmark = pytest.mark.slow
+
 Triple = tuple[str, str, str]
 
 LINES = ("rdf-n-triples", "rdf-n-quads")

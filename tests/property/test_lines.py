@@ -74,6 +74,7 @@ def expected(file: Path) -> set[str]:
     return {f"{name(q.subject)} {q.predicate} {name(q.object)} ." for q in statements}
 
 
+@pytest.mark.slow
 def test_a_load_gives_what_a_parser_reads(
     kb: KnowledgeBase, lines: list[str], tmp_path: Path
 ) -> None:

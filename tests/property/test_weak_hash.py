@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 
 from inferlake.kb import KnowledgeBase
@@ -33,6 +34,7 @@ def line(triple: tuple[str, str, str]) -> str:
     return " ".join((*triple, "."))
 
 
+@pytest.mark.slow
 def test_every_load_gives_the_union_so_far(engine: Engine, tmp_path: Path) -> None:
     loads = LOADS[engine.name]
     sequences = many(st.lists(graphs, min_size=loads, max_size=loads), 20)

@@ -31,8 +31,8 @@ def explained(store: Place, engine: Engine, undone: str) -> Iterator[None]:
                 f"{store.address}: the disk is full ({free or 0:,} bytes free);"
                 f" {undone}; free some space and try again"
             ) from exc
-        if isinstance(exc, InferlakeError):
-            raise
+        if isinstance(exc, InferlakeError | BrokenPipeError):
+            raise  # a reader of standard output that had enough is no failure
         if isinstance(exc, OSError):
             raise StoreError(f"{store.address}: {undone}: {exc}") from exc
         if not is_engine_failure(exc):
