@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import traceback
@@ -303,9 +302,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         print("interrupted; the store is as it was", file=sys.stderr)
         sys.exit(_INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read standard output had enough, as `head` does; nothing is left to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InferlakeError as exc:
         if {"-v", "--verbose"} & set(sys.argv):
             traceback.print_exc()

@@ -32,7 +32,7 @@ def explained(store: Place, engine: Engine, undone: str) -> Iterator[None]:
                 f" {undone}; free some space and try again"
             ) from exc
         if isinstance(exc, InferlakeError | BrokenPipeError):
-            raise  # a reader of standard output that had enough is no failure
+            raise  # click ends quietly when a reader of standard output had enough
         if isinstance(exc, OSError):
             raise StoreError(f"{store.address}: {undone}: {exc}") from exc
         if not is_engine_failure(exc):
