@@ -6,7 +6,7 @@ or three hundred.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -41,11 +41,18 @@ class DataFile:
     maxs: dict[str, Any] = field(default_factory=dict)
 
 
+# Files that stay are small and searched: small row groups let statistics skip most of a file. Files
+# of a stage are read once, whole: what counts is the time to write them. (Sail ignores Spark's
+# name for the size of a row group, and has one setting for all.)
+KEPT = {"compression": "zstd", "parquet.block.size": str(4 * 2**20)}
+PASSING = {"compression": "snappy", "parquet.block.size": str(128 * 2**20)}
+
+
 def write(
-    frame: DataFrame, at: Place, *, by: str | None = None, compression: str = "zstd"
+    frame: DataFrame, at: Place, *, by: str | None = None, how: Mapping[str, str] = KEPT
 ) -> tuple[DataFile, ...]:
     """Write `frame` as Parquet below `at`, a file for each value of `by`, and describe it."""
-    writer = frame.write.option("compression", compression).option(*_SHORT_STATISTICS)
+    writer = frame.write.options(**how).option(*_SHORT_STATISTICS)
     if by is not None:
         writer = writer.partitionBy(by)
     writer.parquet(at.address)

@@ -212,8 +212,6 @@ COMMON_SETTINGS = {
     # The progress bar of Spark and ours would overwrite each other.
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # Small row groups let min/max statistics skip most of a sorted file.
-    "spark.hadoop.parquet.block.size": str(4 * 2**20),
     # Checksum files beside ours would be taken for output; Parquet has checksums of its own.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     # Empty success markers would be one more file to list, and to vacuum.

@@ -16,20 +16,9 @@ from inferlake.session import Engine
 from inferlake.store import Commit, Layer, Store
 from inferlake.terms import FULL
 
-# The query of docs/store.md, in the SQL that every engine has: the facts of the current version.
-CURRENT_FACTS_SQL = """
-SELECT subject.term AS subject, predicate.term AS predicate, object.term AS object, added.layer
-FROM facts added
-JOIN terms subject ON added.s = subject.id
-JOIN terms predicate ON added.p = predicate.id
-JOIN terms object ON added.o = object.id
-WHERE added.relation = 'triple' AND added.sign = 1 AND NOT EXISTS (
-    SELECT * FROM facts removed
-    WHERE removed.relation = added.relation AND removed.layer = added.layer AND removed.sign = -1
-      AND removed.s = added.s AND removed.p = added.p AND removed.o = added.o
-      AND removed.version > added.version
-)
-"""
+# The query that the documentation gives to readers, as it stands there.
+_DOCUMENT = Path(__file__).parents[2] / "docs" / "store.md"
+CURRENT_FACTS_SQL = _DOCUMENT.read_text().split("```sql\n")[1].split("```")[0]
 
 Fact = tuple[str, str, str, str]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # One job reads at most so many files, each a branch of its plan, and about so many bytes, so that
 # progress shows and a plan stays small; at least a twentieth of all, so that a cluster has work.
 _FILES_A_JOB = 64
-_BYTES_A_JOB = 256 * 2**20
+_BYTES_A_JOB = 512 * 2**20
 _JOBS = 20
 
 # Up to so many triples are looked up one by one.
@@ -274,11 +274,8 @@ class _Stage:
         return triples.selectExpr("count(DISTINCT g_term) AS graphs").collect()[0].graphs
 
     def _write(self, frame: DataFrame, name: str) -> tuple[DataFile, ...]:
-        """Write `frame` into a folder and describe its files by their paths below the stage's.
-
-        Snappy, because nobody keeps these files: zstd would cost more time than it saves space.
-        """
-        files = parquet.write(frame, self.folder.child(name), compression="snappy")
+        """Write `frame` into a folder and describe its files by their paths below the stage's."""
+        files = parquet.write(frame, self.folder.child(name), how=parquet.PASSING)
         return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
 
     def _over(self, files: tuple[DataFile, ...], columns: str) -> _Written | None:
