@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from inferlake.errors import InputError
-from inferlake.paths import Place, is_remote, place
+from inferlake.paths import Place, absolute, is_remote, place
 from inferlake.progress import Stopwatch
 from inferlake.store import Store
 
@@ -28,25 +28,24 @@ def export(store: Store, facts: DataFrame, output: str | None, watch: Stopwatch)
     `output` is a `.nt` or `.nt.gz` file, a folder, or None for standard output. A file appears when
     it is complete.
     """
-    zipped = output is not None and output.endswith(".gz")
-    if output is not None and _suffix(output) not in ("", ".nt", ".nt.gz"):
+    suffix = None if output is None else _suffix(output)
+    zipped = suffix == ".nt.gz"
+    if suffix not in (None, "", ".nt", ".nt.gz"):
         raise InputError(f"{output}: export writes .nt, .nt.gz, or a folder; choose one of them")
+    if output is not None and suffix == "" and place(output).files():
+        raise InputError(f"{output}: not empty; export to a new folder")
     with store.staging() as folder:
         with watch.phase("decode"):
             lines = facts.selectExpr("concat(subject, ' ', predicate, ' ', object, ' .') AS value")
             lines.write.option("compression", "gzip" if zipped else "none").text(folder.address)
         with watch.phase("write"):
-            parts = [folder_file(folder, info.path) for info in folder.files()]
+            found = (info for info in folder.files() if info.base_name != "_SUCCESS")
+            parts = [Place(info.path, folder.filesystem, info.path) for info in found]
             if output is None:
                 return _copy(parts, sys.stdout.buffer)
-            if _suffix(output) == "":
+            if suffix == "":
                 return _to_folder(parts, place(output))
-            return _to_file(parts, output, zipped=zipped)
-
-
-def folder_file(folder: Place, path: str) -> Place:
-    """Return the file at `path` of the folder's file system."""
-    return Place(path, folder.filesystem, path)
+            return _to_file(parts, absolute(output), zipped=zipped)
 
 
 def _suffix(output: str) -> str:
@@ -76,8 +75,6 @@ def _to_file(parts: list[Place], output: str, *, zipped: bool) -> int:
 
 
 def _to_folder(parts: list[Place], target: Place) -> int:
-    if target.files():
-        raise InputError(f"{target.address}: not empty; export to a new folder")
     target.filesystem.create_dir(target.path, recursive=True)
     count = 0
     for number, part in enumerate(parts):

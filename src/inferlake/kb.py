@@ -145,6 +145,10 @@ class KnowledgeBase:
         number change nothing.
         """
         self._writable()
+        if on_error not in ("fail", "skip"):
+            raise InputError(f"on_error is fail or skip, not {on_error!r}")
+        if not inputs:
+            raise InputError("nothing to load: name a file, a folder, a glob or a DataFrame")
         frame = _only_frame(inputs)
         if frame is not None:
             files, engine = (FRAME,), self._sessions.of(frame)
@@ -173,6 +177,8 @@ class KnowledgeBase:
         return self._encoded(engine or self._sessions.for_reading(), self._snapshot(), layer)
 
     def _encoded(self, engine: Engine, snapshot: Snapshot, layer: LayerChoice = "all") -> DataFrame:
+        if layer not in ("all", *LAYERS):
+            raise InputError(f"no layer {layer!r}: choose all, {' or '.join(LAYERS)}")
         layers: tuple[Layer, ...] = LAYERS if layer == "all" else (layer,)
         frames = [
             self._store.facts.live(engine, snapshot, one).selectExpr(*"spo", f"'{one}' AS layer")
@@ -185,11 +191,12 @@ class KnowledgeBase:
     ) -> ExportReport:
         """Write the facts as N-Triples to a `.nt[.gz]` file, a folder, or standard output."""
         snapshot = self._snapshot()
-        engine = self._sessions.for_change(sum(file.size for file in snapshot.files) * 12)
+        engine = self._sessions.for_change(self._store.text_size(snapshot))
         watch = Stopwatch(self._progress)
         with explained(self._store.place, engine, "nothing was exported"):
             facts = self._store.terms.decode(engine, self._encoded(engine, snapshot, layer))
             count = export(self._store, facts, None if output is None else os.fspath(output), watch)
+            self._store.require_files(snapshot)
         return ExportReport(snapshot.version, count, engine.name, watch.seconds)
 
     def stats(self) -> Stats:
@@ -207,6 +214,7 @@ class KnowledgeBase:
                 )
                 .collect()[0]
             )
+            self._store.require_files(snapshot)
         dictionary = self._store.terms.table.snapshot()
         return Stats(
             version=snapshot.version,
@@ -223,7 +231,7 @@ class KnowledgeBase:
         """Fold small files and removals into few sorted files; the facts stay the same."""
         self._writable()
         snapshot = self._snapshot()
-        engine = self._sessions.for_change(sum(file.size for file in snapshot.files) * 12)
+        engine = self._sessions.for_change(self._store.text_size(snapshot))
         watch = Stopwatch(self._progress)
         with explained(self._store.place, engine, "the facts are as they were"):
             with watch.phase("facts"):

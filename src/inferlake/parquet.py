@@ -95,6 +95,7 @@ def _describe(at: Place, info: Any) -> DataFile:
     nulls: dict[str, int] = {}
     mins: dict[str, Any] = {}
     maxs: dict[str, Any] = {}
+    unknown: set[str] = set()
     with at.filesystem.open_input_file(info.path) as source:
         footer = pq.read_metadata(source)
         for group in range(footer.num_row_groups):
@@ -106,11 +107,18 @@ def _describe(at: Place, info: Any) -> DataFile:
                     # Some writer has its own reasons: count, so that no caller need guess.
                     part = pq.ParquetFile(source).read_row_group(group, columns=[name])
                     nulls[name] = nulls.get(name, 0) + part.column(name).null_count
+                    unknown.add(name)
                     continue
                 nulls[name] = nulls.get(name, 0) + known.null_count
                 if known.has_min_max and column.physical_type in _ORDERED:
                     mins[name] = min(mins.get(name, known.min), known.min)
                     maxs[name] = max(maxs.get(name, known.max), known.max)
+                elif known.null_count < row_group.num_rows:
+                    unknown.add(name)
+    # A range that one row group does not vouch for would hide that group's rows.
+    for name in unknown:
+        mins.pop(name, None)
+        maxs.pop(name, None)
     relative = info.path[len(at.path.rstrip("/")) + 1 :]
     stamp = (info.mtime_ns or 0) // 1_000_000
     return DataFile(relative, info.size, stamp, footer.num_rows, nulls, mins, maxs)

@@ -71,6 +71,11 @@ class Sessions:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise EngineError(f"no engine '{self.engine}': choose one of {', '.join(ENGINES)}")
+        if self.engine == "sail" and (self.given is not None or self.master is not None):
+            raise EngineError(
+                "engine sail runs in this process, and a Spark master or session was given too:"
+                " leave one of them out"
+            )
 
     def for_change(self, size: int) -> Engine:
         """Return the engine for a change that reads about `size` bytes of text.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from inferlake.errors import InputError
+from inferlake.errors import InputError, VersionNotFound
 from inferlake.kb import KnowledgeBase, LayerChoice
 from inferlake.session import Engine
 
@@ -170,8 +170,6 @@ def test_large_loads_are_cut_into_files_that_can_be_pruned(
 def test_vacuum_keeps_what_kept_versions_need(kb: KnowledgeBase, tmp_path: Path) -> None:
     from datetime import timedelta
 
-    from inferlake.errors import VersionNotFound
-
     for n in (1, 2, 3):
         (tmp_path / "some.nt").write_text(numbered(range(n)))
         kb.load(tmp_path / "some.nt")
@@ -206,10 +204,63 @@ def test_a_frame_of_triples_can_be_loaded(
     )
     assert [other.load(frame).added, other.load(frame).added] == [1, 0]
     assert any(line.endswith('<http://b> "a" .') for line in exported(other, tmp_path))
-    with pytest.raises(InputError, match=r"the DataFrame: .*\n    x <http://b>"):
+    with pytest.raises(InputError, match=r"the DataFrame: .*\n    ! x <http://b>"):
         other.load(
             engine.sql("SELECT 'x' AS subject, '<http://b>' AS predicate, '\"a\"' AS object")
         )
     with pytest.raises(InputError, match="no column object"):
         other.load(engine.sql("SELECT 'x' AS subject, '<http://b>' AS predicate"))
     assert other.version == 3
+
+
+def test_terms_of_skipped_statements_are_not_stored_twice(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    (tmp_path / "some.nt").write_text(numbered(range(1)))
+    kb.load(tmp_path / "some.nt")
+    (tmp_path / "bad.nt").write_text(numbered(range(1)).replace(f"<{EX}/1>", '"x"@@'))
+    report = kb.load(tmp_path / "bad.nt", on_error="skip")
+    assert (report.read, report.added, report.bad_count) == (0, 0, 1)
+    assert kb.facts().count() == 1
+    assert kb.stats().terms == 3
+
+
+def test_repeated_lines_count_as_often_as_they_stand_there(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    escaped = f'<{EX}/a> <{EX}/\\u0062> "c\\u0064" .\n'
+    spaced = f"<{EX}/a>  <{EX}/b> <{EX}/c> .\n"
+    (tmp_path / "some.nt").write_text(
+        3 * escaped + 3 * spaced + 3 * numbered(range(1)) + 4 * "junk\n"
+    )
+    report = kb.load(tmp_path / "some.nt", on_error="skip")
+    assert (report.read, report.added, report.bad_count) == (9, 3, 4)
+
+
+def test_a_row_of_a_frame_is_one_statement_or_a_bad_one(kb: KnowledgeBase, engine: Engine) -> None:
+    a, p = f"<{EX}/a>", f"<{EX}/p>"
+    rows = [
+        (a, p, f"{a} .\\n{a} {p} {a}"),
+        ("# a comment", p, a),
+        (a, "", f"{p} {a}"),
+        (f"{a} {p}", a, ""),
+    ]
+    values = ", ".join(f"('{s}', '{p}', '{o}')" for s, p, o in rows)
+    frame = engine.sql(f"SELECT * FROM VALUES {values} AS t(subject, predicate, object)")
+    report = kb.load(frame.unionAll(engine.sql("SELECT NULL, '<x:y>', '<x:y>'")), on_error="skip")
+    assert (report.read, report.added, report.bad_count) == (0, 0, 5)
+
+
+def test_arguments_are_checked(tmp_path: Path) -> None:
+    kb = KnowledgeBase(tmp_path / "kb", engine="sail")
+    with pytest.raises(InputError, match="nothing to load"):
+        kb.load()
+    with pytest.raises(InputError, match="fail or skip"):
+        kb.load("x.nt", on_error="ignore")  # type: ignore[arg-type]
+    (tmp_path / "some.nt").write_text(numbered(range(1)))
+    kb.load(tmp_path / "some.nt")
+    with pytest.raises(InputError, match="no layer 'assertd'"):
+        kb.facts("assertd")  # type: ignore[arg-type]
+    for version in (-1, 7):
+        with pytest.raises(VersionNotFound, match=f"no version {version}"):
+            kb.at(version)

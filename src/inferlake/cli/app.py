@@ -37,7 +37,6 @@ class Settings:
     master: str | None = None
     conf: dict[str, str] = field(default_factory=dict)
     json: bool = False
-    verbose: bool = False
     quiet: bool = False
 
     @contextmanager
@@ -118,7 +117,7 @@ def cli(
 
     KB is the folder of a knowledge base, local or s3://, gs://, abfss://.
     """
-    context.obj = Settings(engine, master, _settings(conf), as_json, verbose, quiet)
+    context.obj = Settings(engine, master, _settings(conf), as_json, quiet)
 
 
 @cli.command()
@@ -300,10 +299,10 @@ def main() -> None:
         exc.show()
         sys.exit(exc.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        print("interrupted; the store is as it was", file=sys.stderr)
+        print("interrupted; what was not committed is not in the store", file=sys.stderr)
         sys.exit(_INTERRUPTED)
     except InferlakeError as exc:
-        if {"-v", "--verbose"} & set(sys.argv):
+        if any(re.fullmatch("--verbose|-[a-z]*v[a-z]*", word) for word in sys.argv[1:]):
             traceback.print_exc()
         print(f"inferlake: {exc}", file=sys.stderr)
         sys.exit(exc.exit_code)

@@ -20,7 +20,7 @@ _SHARED_SCOPE = "f0000000000000000_"
 
 
 def frame_lines(frame: DataFrame) -> DataFrame:
-    """Return the triples of `frame` as lines of N-Triples; rows with a null are no triples.
+    """Return the triples of `frame` as lines of N-Triples; rows with a null are bad statements.
 
     Raises `InputError` unless it has the columns subject, predicate and object.
     """
@@ -31,10 +31,21 @@ def frame_lines(frame: DataFrame) -> DataFrame:
             " as text in N-Triples form, for example <http://example.org/a>"
         )
     terms = ", ' ', ".join(_scoped(name) for name in COLUMNS)
-    # A line break inside a term would be two lines in a file; here it is one bad statement.
-    return frame.selectExpr(
-        "0 AS file", "'' AS scope", f"coalesce(concat({terms}, ' .'), 'null') AS value"
-    )
+    # Text that would be a comment, two lines, or terms of other columns is one bad statement: the
+    # mark in front of it lets no parser take it for anything else.
+    shown = "translate(concat_ws(' ', subject, predicate, object), '\\n\\r', '  ')"
+    line = f"IF(coalesce({_ONE_STATEMENT}, FALSE), concat({terms}, ' .'), concat('! ', {shown}))"
+    return frame.selectExpr("0 AS file", "'' AS scope", f"{line} AS value")
+
+
+# Subject and predicate are one word each, and no term has a line break.
+_ONE_STATEMENT = " AND ".join(
+    [
+        "(startswith(subject, '<') OR startswith(subject, '_:')) AND instr(subject, ' ') = 0",
+        "startswith(predicate, '<') AND instr(predicate, ' ') = 0 AND object <> ''",
+        *(f"instr({name}, '\\{end}') = 0" for name in COLUMNS for end in "nr"),
+    ]
+)
 
 
 def _scoped(term: str) -> str:

@@ -58,8 +58,10 @@ class Staged:
     triples: DataFrame
     terms: DataFrame
     terms_once: bool
-    # The ids of the triples, if they are few enough to look up one by one; else None.
+    # The triples and the ids of the terms, if few enough to look up one by one; else None. The
+    # terms may be more than those of the triples: statements that were skipped had terms too.
     few: frozenset[tuple[int, int, int]] | None
+    few_terms: frozenset[int] | None
     triples_read: int
     term_count: int
     bad: tuple[Bad, ...]
@@ -142,11 +144,13 @@ class _Stage:
         if odd is not None or (split and split.filled("g_term")):
             read = triples.count()  # lines with an undecided term were counted twice
         few = self._few(triples, split, read, plain=parsed is None)
+        term_ids = self._term_ids([s for s in (seen, also) if s])
         return Staged(
             triples=triples,
             terms=terms,
-            terms_once=also is None and self._once(terms, seen, few is not None),
+            terms_once=also is None and self._once(terms, term_ids),
             few=few,
+            few_terms=None if term_ids is None else frozenset(term_ids),
             triples_read=read,
             term_count=sum(parquet.rows(s.files) for s in (seen, also) if s),
             bad=bad,
@@ -193,10 +197,16 @@ class _Stage:
         checked = terms.selectExpr("*", f"INT({is_canonical_sql('term')}) AS canonical")
         return self._over(self._write(checked, name), _SEEN_COLUMNS)
 
-    def _once(self, terms: DataFrame, seen: _Written | None, few: bool) -> bool:
+    def _term_ids(self, seen: list[_Written]) -> list[int] | None:
+        """Return the ids of the terms if they are few, without a job."""
+        if sum(parquet.rows(part.files) for part in seen) > 3 * FEW:
+            return None
+        parts = (parquet.read_rows(self.folder, part.files, ["id"]) for part in seen)
+        return [id for rows in parts for (id,) in rows]
+
+    def _once(self, terms: DataFrame, ids: list[int] | None) -> bool:
         """Tell whether no two terms of one source share an id, which practically never happens."""
-        if seen and few:
-            ids = parquet.read_rows(self.folder, seen.files, ["id"])
+        if ids is not None:
             return len(ids) == len(set(ids))
         return terms.selectExpr("count(*) = count(DISTINCT id) AS once").collect()[0].once
 
@@ -208,15 +218,19 @@ class _Stage:
         line = line_sql(scoped=self.frame is None)
         if split.filled("rest"):
             lines.append(split.frame.where("rest IS NOT NULL").selectExpr("file", "rest AS line"))
+        rows, doubts = split.frame.where("rest IS NULL"), []
         if odd is not None:
+            ids = odd.select("id").distinct()
             for column in "spo":
-                ids = odd.selectExpr(f"id AS {column}")
-                rows = split.frame.where("rest IS NULL").join(ids, column, "left_semi")
-                lines.append(rows.selectExpr("file", f"{line} AS line"))
+                flagged = ids.selectExpr(f"id AS {column}", f"TRUE AS odd_{column}")
+                rows = rows.join(flagged, column, "left")
+                doubts.append(f"odd_{column} IS NOT NULL")
         if split.filled("g_term"):
-            rows = split.frame.where(f"g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')}")
-            lines.append(rows.selectExpr("file", f"{line} AS line"))
-        return _union(lines).distinct() if lines else None
+            doubts.append(f"(g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')})")
+        if doubts:
+            doubtful = rows.where(" OR ".join(doubts))
+            lines.append(doubtful.selectExpr("file", f"{line} AS line"))
+        return _union(lines) if lines else None
 
     def _parsed(self, undecided: DataFrame | None) -> _Written | None:
         """Parse the undecided lines and the files that are not split."""
@@ -288,7 +302,7 @@ class _Stage:
 
 
 def _some_odd(seen: _Written) -> bool:
-    return any(not file.mins["canonical"] for file in seen.files)
+    return any(not file.mins.get("canonical") for file in seen.files)
 
 
 def _decided(split: _Written, odd: DataFrame | None) -> DataFrame:

@@ -7,6 +7,7 @@ again: no load is lost, and no fact is in the store twice.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -82,9 +83,12 @@ def load(
                     frame=frame,
                 )
             with watch.phase("terms"):
-                ids = None if staged.few is None else frozenset(i for t in staged.few for i in t)
                 displaced = store.terms.add(
-                    engine, staged.terms, staged.term_count, once=staged.terms_once, ids=ids
+                    engine,
+                    staged.terms,
+                    staged.term_count,
+                    once=staged.terms_once,
+                    ids=staged.few_terms,
                 )
             return _Load(store, engine, staged, displaced).run(watch, files, transaction)
 
@@ -211,4 +215,5 @@ def _discard(store: Store, actions: Iterable[AddAction]) -> None:
     """Delete files whose commit failed; a vacuum would find them too."""
     for action in actions:
         place = store.facts.table.place.child(action.path)
-        place.filesystem.delete_file(place.path)
+        with suppress(FileNotFoundError):
+            place.filesystem.delete_file(place.path)

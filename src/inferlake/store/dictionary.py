@@ -17,6 +17,7 @@ from deltalake import Field, Schema
 from deltalake.schema import PrimitiveType
 
 from inferlake import parquet
+from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.session import Engine
 from inferlake.store.facts import read_files
@@ -112,22 +113,20 @@ class Dictionary:
         else:
             text = _NEW_SQL.replace("SEEN", _SEEN_ONCE_SQL if once else _SEEN_SQL)
             new = engine.sql(text, terms=terms, stored=stored)
-        fresh, parts = place_terms(new, count)
-        ordered = fresh.repartition(parts, "part").sortWithinPartitions("part", "id")
-        files = self.table.write(ordered, by="part")
+        files = self._write(new, count)
         moved: dict[str, int] = {}
         if sum(file.nulls["term"] for file in files):
-            disputed = {row.id for row in fresh.where("term IS NULL").collect()}
+            disputed = {row.id for row in new.where("term IS NULL").collect()}
             owners, homeless = _settled(terms, stored, disputed, displaced)
             moved = _housed(
                 homeless,
                 lambda ids: _ids(terms, ids) | _ids(self.frame(engine, snapshot, ids), ids),
             )
-            agreed = fresh.where("term IS NOT NULL").select("id", "term")
+            agreed = new.where("term IS NOT NULL")
             if owners:  # not so where every term in dispute had been displaced before
                 kept = engine.session.createDataFrame(_term_table(owners))
                 agreed = agreed.unionByName(kept)
-            files = self.table.write(agreed.coalesce(1))
+            files = self._write(agreed, count)
         actions = [add_action(f, columns=("id",), displaced=False) for f in files]
         if moved:
             rows = engine.session.createDataFrame(_term_table(moved))
@@ -138,6 +137,11 @@ class Dictionary:
             info = {"operation": "terms", "added": added, "displaced": len(moved)}
             self.table.commit(snapshot, Commit(info, tuple(actions)))
         return displaced | moved
+
+    def _write(self, terms: DataFrame, count: int) -> tuple[DataFile, ...]:
+        placed, parts = place_terms(terms, count)
+        ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
+        return self.table.write(ordered, by="part")
 
     def frame(
         self, engine: Engine, snapshot: Snapshot | None = None, ids: Iterable[int] | None = None

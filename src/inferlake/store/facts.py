@@ -87,7 +87,8 @@ class FactTable:
         return tuple(
             file
             for file in snapshot.files
-            if file.partition["layer"] == layer
+            if file.partition["relation"] == TRIPLE
+            and file.partition["layer"] == layer
             and int(file.partition["sign"]) == sign
             and candidates.may_be_in(file)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inferlake.errors import EngineError, InferlakeError, StoreError
+from inferlake.errors import EngineError, InferlakeError, InputError, StoreError
 from inferlake.paths import Place
 from inferlake.session import Engine, is_engine_failure
 
@@ -25,11 +25,11 @@ def explained(store: Place, engine: Engine, undone: str) -> Iterator[None]:
     try:
         yield
     except Exception as exc:
-        if _is_full(store, exc):
+        if not isinstance(exc, InputError) and _is_full(store, exc):
             free = store.free_bytes()
             raise StoreError(
-                f"{store.address}: the disk is full ({free or 0:,} bytes free);"
-                f" {undone}; free some space and try again"
+                f"{store.address}: the disk is full, or the one for temporary files"
+                f" ({free or 0:,} bytes free here); {undone}; free some space and try again"
             ) from exc
         if isinstance(exc, InferlakeError | BrokenPipeError):
             raise  # click ends quietly when a reader of standard output had enough

@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -22,11 +22,14 @@ from inferlake.errors import NewerFormat, NotAStore, StoreError, VersionNotFound
 from inferlake.paths import Place, place
 from inferlake.store.dictionary import Dictionary
 from inferlake.store.facts import FactTable
-from inferlake.store.table import INFO, Snapshot
+from inferlake.store.table import INFO, TOKEN, Snapshot
 from inferlake.terms import FULL, TermHash
 
 # Raised when a release writes what an older one would misread.
 FORMAT = 1
+
+# N-Triples text is about this many times the bytes of the tables; it only decides between engines.
+_INFLATION = 12
 
 # Engines take some of these in the path of a table for a pattern, and deltalake undoes others as
 # parts of a URI: either would look for a store, or write it, elsewhere.
@@ -118,6 +121,16 @@ class Store:
                 )
         return snapshot
 
+    def require_files(self, snapshot: Snapshot) -> None:
+        """Raise if files went missing while they were read: Sail takes them for empty ones."""
+        self.facts.table.require(snapshot.files)
+        self.terms.table.require(self.terms.table.snapshot().files)
+
+    def text_size(self, snapshot: Snapshot) -> int:
+        """Return about how many bytes of text a version's facts and the dictionary stand for."""
+        files = snapshot.files + self.terms.table.snapshot().files
+        return sum(file.size for file in files) * _INFLATION
+
     def oldest_kept(self) -> int:
         """Return the oldest version that no vacuum has touched."""
         kept = (v.info.get("oldest_kept", 0) for v in self.history())
@@ -134,7 +147,9 @@ class Store:
         try:
             yield folder
         finally:
-            folder.remove()
+            # What is left behind harms nobody and is swept by vacuum; the work is done or undone.
+            with suppress(OSError):
+                folder.remove()
 
     def _entries(self) -> list[str]:
         selector = pafs.FileSelector(self.place.path)
@@ -157,6 +172,7 @@ class Store:
 
 def _version_info(entry: dict[str, Any]) -> VersionInfo:
     info = dict(entry.get(INFO) or {})
+    info.pop(TOKEN, None)
     operation = info.pop("operation", None) or entry["operation"].lower()
     time = datetime.fromtimestamp(entry["timestamp"] / 1000, UTC)
     return VersionInfo(entry["version"], time, operation, info)

@@ -11,17 +11,18 @@ import json
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 from deltalake import DeltaTable, Schema
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.transaction import (
     AddAction,
     CommitProperties,
+    PostCommitHookProperties,
     RemoveAction,
     Transaction,
     create_table_with_add_actions,
@@ -109,6 +110,7 @@ class Table:
                 mode="error",
                 partition_by=list(self.partition_columns),
                 description=description,
+                configuration=_KEEP_EVERYTHING,
                 commit_properties=CommitProperties(
                     custom_metadata={INFO: {"operation": "create"}},
                     # A retry would create the table that another writer just created once more.
@@ -127,7 +129,12 @@ class Table:
         return Snapshot(table.version(), tuple(map(_live_file, rows)), table)
 
     def commit(self, base: Snapshot, commit: Commit) -> int:
-        """Make `commit` the version after `base` and return its number, or raise `CommitRace`."""
+        """Make `commit` the version after `base` and return its number, or raise `CommitRace`.
+
+        A store in a cloud may write the entry and lose the answer; the entry's token then tells
+        that it is ours, whatever the error says.
+        """
+        token = uuid.uuid4().hex
         add = [replace(action, data_change=commit.changes_data) for action in commit.add]
         remove = [
             RemoveAction(
@@ -140,7 +147,7 @@ class Table:
             for file in commit.remove
         ]
         properties = CommitProperties(
-            custom_metadata={INFO: dict(commit.info)},
+            custom_metadata={INFO: {**commit.info, TOKEN: token}},
             # A blind retry would let two writers who saw the same state both win.
             max_commit_retries=0,
             app_transactions=[Transaction(name, n) for name, n in commit.transactions.items()],
@@ -152,14 +159,29 @@ class Table:
                 self.schema,
                 list(self.partition_columns),
                 commit_properties=properties,
+                post_commithook_properties=_NO_HOOKS,
             )
-        except CommitFailedError as exc:
-            if self.snapshot().version > base.version:
-                raise CommitRace(str(exc)) from exc
-            raise StoreError(f"{self.place.address}: the commit failed: {exc}") from exc
         except (DeltaError, OSError) as exc:
-            raise StoreError(f"{self.place.address}: the commit failed: {exc}") from exc
+            if not self._is_ours(base.version + 1, token):
+                if self.snapshot().version > base.version:
+                    raise CommitRace(str(exc)) from exc
+                raise StoreError(f"{self.place.address}: the commit failed: {exc}") from exc
+        self._checkpoint(base.version + 1)
         return base.version + 1
+
+    def _is_ours(self, version: int, token: str) -> bool:
+        try:
+            entry = DeltaTable(self.place.address, version=version).history(1)[0]
+        except (DeltaError, OSError):
+            return False
+        return (entry.get(INFO) or {}).get(TOKEN) == token
+
+    def _checkpoint(self, version: int) -> None:
+        """Fold the log now and then, so that opening the table stays quick."""
+        if version % _CHECKPOINT_EVERY == 0:
+            # The version is committed whether or not this works; the next time comes.
+            with suppress(DeltaError, OSError):
+                DeltaTable(self.place.address).create_checkpoint()
 
     def history(self) -> list[dict[str, Any]]:
         """Return the commits that the log still has, newest first, as deltalake gives them."""
@@ -202,8 +224,21 @@ class Table:
         return sorted({*removed, *never})
 
 
-# The key under which every commit of ours keeps its account in the log.
+# The key under which every commit of ours keeps its account in the log, and in it, its own name.
 INFO = "inferlake"
+TOKEN = "commit"
+
+# Our own vacuum decides what goes, and says so; Delta would forget versions after 30 days, and what
+# it had removed after 7.
+_KEEP_EVERYTHING = {
+    "delta.logRetentionDuration": "interval 36500 days",
+    "delta.deletedFileRetentionDuration": "interval 36500 days",
+    "delta.enableExpiredLogCleanup": "false",
+}
+
+# A hook that failed would make a commit that succeeded look like one that did not.
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_CHECKPOINT_EVERY = 50
 
 
 def add_action(file: DataFile, *, columns: Iterable[str], **partition: object) -> AddAction:
@@ -253,11 +288,11 @@ def _store_errors(at: Place, version: int | None = None) -> Iterator[None]:
     """Turn deltalake's exceptions into ours, with the place and, where asked for, the version."""
     try:
         yield
-    except TableNotFoundError as exc:
-        raise StoreError(f"{at.address}: no table there") from exc
-    except (DeltaError, OSError) as exc:
+    except (DeltaError, OSError, OverflowError) as exc:
         if version is not None:
             raise VersionNotFound(
                 f"{at.address}: no version {version}; `inferlake history` lists those there are"
             ) from exc
+        if isinstance(exc, TableNotFoundError):
+            raise StoreError(f"{at.address}: no table there") from exc
         raise StoreError(f"{at.address}: cannot be read: {exc}") from exc

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -54,7 +55,8 @@ def vacuum(store: Store, older_than: timedelta) -> Vacuumed:
     }
     version = _commit(store.facts.table, Commit(info, changes_data=False))
     for file in files:
-        store.place.filesystem.delete_file(file.path)
+        with suppress(FileNotFoundError):  # another vacuum was quicker
+            store.place.filesystem.delete_file(file.path)
     _sweep_staging(store, max(hours, _UNCOMMITTED_HOURS))
     return Vacuumed(len(files), size, info["oldest_kept"], version)
 

@@ -159,7 +159,7 @@ def test_an_interrupt_ends_with_130_and_comforts(
 ) -> None:
     failing(monkeypatch, KeyboardInterrupt())
     assert ended(monkeypatch, "history", "kb") == 130
-    assert "the store is as it was" in capsys.readouterr().err
+    assert "what was not committed is not in the store" in capsys.readouterr().err
 
 
 def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
