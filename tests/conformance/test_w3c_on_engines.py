@@ -60,17 +60,17 @@ def triples(found: Staged) -> set[Triple]:
     return {(row.s_term, row.p_term, row.o_term) for row in found.triples.collect()}
 
 
-def by_a_parser(file: InputFile) -> tuple[set[Triple], set[str]]:
+def by_a_parser(file: InputFile) -> tuple[set[Triple], list[str]]:
     """Return the triples of a file of lines, and the lines that are not valid, line by line."""
     format = ox.RdfFormat.from_extension(file.format)
     assert format is not None
     right: set[Triple] = set()
-    wrong: set[str] = set()
+    wrong: list[str] = []
     for line in Path(file.address).read_bytes().splitlines():
         try:
             quads = list(ox.parse(line, format=format))
         except SyntaxError:
-            wrong.add(line.decode())
+            wrong.append(line.decode())
         else:
             right |= {
                 (_name(q.subject, file), str(q.predicate), _name(q.object, file)) for q in quads
@@ -95,8 +95,8 @@ def test_every_invalid_line_is_found(engine: Engine, shared_data: Path, tmp_path
         assert by_a_parser(file)[1], f"no line of {file.address} is wrong by itself"
     files = files_for(engine, run, tmp_path)
     found = staged(engine, files, tmp_path)
-    wrong = {(file.address, line) for file in files for line in by_a_parser(file)[1]}
-    assert {(bad.address, bad.text) for bad in found.bad} == wrong
+    wrong = [(file.address, line) for file in files for line in by_a_parser(file)[1]]
+    assert {(bad.address, bad.text) for bad in found.bad} == set(wrong)
     assert found.bad_count == len(wrong) and all(bad.line for bad in found.bad)
     assert triples(found) == set().union(*(by_a_parser(file)[0] for file in files))
 

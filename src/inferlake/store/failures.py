@@ -29,7 +29,7 @@ def explained(store: Place, engine: Engine, undone: str) -> Iterator[None]:
             free = store.free_bytes()
             raise StoreError(
                 f"{store.address}: the disk is full, or the one for temporary files"
-                f" ({free or 0:,} bytes free here); {undone}; free some space and try again"
+                f" ({free or 0:,} bytes free here now); {undone}; free some space and try again"
             ) from exc
         if isinstance(exc, InferlakeError | BrokenPipeError):
             raise  # click ends quietly when a reader of standard output had enough
