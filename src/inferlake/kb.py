@@ -129,7 +129,7 @@ class KnowledgeBase:
 
     def load(
         self,
-        *inputs: str | os.PathLike[str] | DataFrame,
+        *inputs: str | os.PathLike[str] | list[str | os.PathLike[str]] | DataFrame,
         format: str | None = None,
         on_error: Literal["fail", "skip"] = "fail",
         transaction: tuple[str, int] | None = None,
@@ -147,6 +147,10 @@ class KnowledgeBase:
         self._writable()
         if on_error not in ("fail", "skip"):
             raise InputError(f"on_error is fail or skip, not {on_error!r}")
+        if transaction is not None and not _is_transaction(transaction):
+            raise InputError("a transaction is a name and a number, for example ('nightly', 17)")
+        # A list is what PySpark's readers take.
+        inputs = tuple(i for item in inputs for i in (item if isinstance(item, list) else [item]))
         if not inputs:
             raise InputError("nothing to load: name a file, a folder, a glob or a DataFrame")
         frame = _only_frame(inputs)
@@ -200,7 +204,10 @@ class KnowledgeBase:
         return ExportReport(snapshot.version, count, engine.name, watch.seconds)
 
     def stats(self) -> Stats:
-        """Count facts, terms, predicates, classes, files and bytes of this version."""
+        """Count facts, predicates and classes of this version, and what the store holds of them.
+
+        The dictionary serves all versions: terms, and its files and bytes, are those of today.
+        """
         snapshot = self._snapshot()
         engine = self._sessions.for_reading()
         with explained(self._store.place, engine, "nothing was counted"):
@@ -254,6 +261,14 @@ class KnowledgeBase:
             raise StoreError(
                 f"{self.path}: version {self._at} is the past and cannot change; open it anew"
             )
+
+
+def _is_transaction(value: Any) -> bool:
+    match value:
+        case (str(), int()):
+            return True
+        case _:
+            return False
 
 
 def _only_frame(inputs: tuple[Any, ...]) -> DataFrame | None:

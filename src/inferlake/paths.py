@@ -66,6 +66,11 @@ class Place:
         if self.info().type == pafs.FileType.Directory:
             self.filesystem.delete_dir(self.path)
 
+    def remove_if_empty(self) -> None:
+        """Delete a local folder unless something is in it; a cloud has no empty folders."""
+        if not is_remote(self.address):
+            Path(self.path).rmdir()
+
     def free_bytes(self) -> int | None:
         """Return the free space of a local disk; None in a cloud, which has no such number."""
         if is_remote(self.address):

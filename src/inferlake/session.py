@@ -199,8 +199,9 @@ def local_settings() -> dict[str, str]:
     return {
         # Half the machine: the rest is for Python workers, Sail and the page cache.
         "spark.driver.memory": f"{heap}g",
-        # Throughput matters here, pauses do not.
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
+        # Throughput matters here, pauses do not; and the method that splits a line is longer than
+        # what the JVM compiles by default.
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",
         # 200 tasks by default: on a few cores that is all scheduling and no work.
         "spark.sql.shuffle.partitions": str(2 * cores()),
         # Ids are uniform hashes, so hash joins of ids never meet skew and need no sort.
@@ -246,7 +247,14 @@ def _spark_session(master: str | None, conf: tuple[tuple[str, str], ...]) -> Spa
         with _child_errors_to(log), _quiet_imports():
             session = builder.getOrCreate()
     except Exception as exc:
-        raise EngineError(f"Spark could not start ({exc}); its own words are in {log}") from exc
+        words = log.read_text(errors="replace").strip().splitlines()
+        cause = next(
+            (line for line in reversed(words) if "Error" in line or "Exception" in line), ""
+        )
+        raise EngineError(
+            f"Spark could not start ({exc}) {cause.strip()}; its own words are in {log}"
+        ) from exc
+    log.unlink(missing_ok=True)  # the JVM goes on writing where nobody needs to clean up
     session.sparkContext.setLogLevel("OFF")
     return session
 

@@ -328,7 +328,7 @@ def test_bytes_that_are_no_text_are_refused(kb: KnowledgeBase, tmp_path: Path) -
         with pytest.raises(InputError) as caught:
             kb.load(file)
         assert str(caught.value).startswith(str(file))
-    assert kb.stats().asserted == 0
+    assert not Path(kb.path).exists(), "a first load that fails leaves no store behind"
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_what_rdf_1_1_does_not_have_is_refused(
     with pytest.raises(InputError, match=reason) as caught:
         sail.load(file)
     assert str(caught.value).startswith(str(file))
-    assert facts(sail) == []
+    assert not Path(sail.path).exists()
     assert sail.load(file, on_error="skip").bad_count >= 1
     assert triple("a") in facts(sail)
     assert not [fact for fact in facts(sail) if "implies" in fact]

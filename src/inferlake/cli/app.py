@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import traceback
@@ -113,7 +114,7 @@ def cli(
     verbose: bool,
     quiet: bool,
 ) -> None:
-    """Keep the inferences of a knowledge graph up to date, on Spark.
+    """Load RDF into a versioned store of Delta tables, on Apache Spark or in this process.
 
     KB is the folder of a knowledge base, local or s3://, gs://, abfss://.
     """
@@ -162,6 +163,7 @@ def export(
     settings: Settings, kb: str, output: str | None, layer: str, version: int | None
 ) -> None:
     """Write the facts of KB as N-Triples."""
+    output = None if output == "-" else output
     with settings.opened(kb) as opened:
         source = opened if version is None else opened.at(version)
         report = source.export(output, layer=layer)  # type: ignore[arg-type]
@@ -214,10 +216,11 @@ def _print_history(versions: list[VersionInfo]) -> None:
     print(
         f"{'version':>7}  {'time (UTC)':19}  {'operation':9}  {'added':>12}  {'removed':>9}  engine"
     )
+    oldest = max((one.info.get("oldest_kept", 0) for one in versions), default=0)
     for one in versions:
         when = one.time.strftime("%Y-%m-%d %H:%M:%S")
         added, removed = one.info.get("added", 0), one.info.get("removed", 0)
-        engine = one.info.get("engine", "")
+        engine = one.info.get("engine", "") + (" (vacuumed)" if one.version < oldest else "")
         print(f"{one.version:>7}  {when}  {one.operation:9}  {added:>12,}  {removed:>9,}  {engine}")
 
 
@@ -300,7 +303,9 @@ def main() -> None:
         sys.exit(exc.exit_code)
     except (click.Abort, KeyboardInterrupt):
         print("interrupted; what was not committed is not in the store", file=sys.stderr)
-        sys.exit(_INTERRUPTED)
+        sys.stderr.flush()
+        # Not sys.exit: PySpark would call its server once more, and wait ten minutes for an answer.
+        os._exit(_INTERRUPTED)
     except InferlakeError as exc:
         if any(re.fullmatch("--verbose|-[a-z]*v[a-z]*", word) for word in sys.argv[1:]):
             traceback.print_exc()

@@ -69,8 +69,6 @@ def load(
             base = store.snapshot()  # refuses what this release cannot read, before any work
             if transaction is not None and _applied(base, transaction):
                 return _repeated(base.version, files, engine, watch)
-        else:
-            store.create()
         with store.staging() as folder:
             with watch.phase("parse", sum(file.size for file in files)):
                 staged = stage(
@@ -82,6 +80,7 @@ def load(
                     skip_bad=skip_bad,
                     frame=frame,
                 )
+            store.create()  # not before the input is known to be good
             with watch.phase("terms"):
                 displaced = store.terms.add(
                     engine,

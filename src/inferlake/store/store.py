@@ -143,13 +143,18 @@ class Store:
     @contextmanager
     def staging(self) -> Iterator[Place]:
         """Yield a fresh folder for work in progress, and remove it at the end, come what may."""
-        folder = self.place.child("_staging").child(uuid.uuid4().hex)
+        all_work = self.place.child("_staging")
+        folder = all_work.child(uuid.uuid4().hex)
+        was_there = self.place.exists()
         try:
             yield folder
         finally:
             # What is left behind harms nobody and is swept by vacuum; the work is done or undone.
             with suppress(OSError):
                 folder.remove()
+                all_work.remove_if_empty()
+                if not was_there:
+                    self.place.remove_if_empty()  # a load that failed leaves no trace
 
     def _entries(self) -> list[str]:
         selector = pafs.FileSelector(self.place.path)

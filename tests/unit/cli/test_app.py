@@ -158,6 +158,7 @@ def test_an_interrupt_ends_with_130_and_comforts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     failing(monkeypatch, KeyboardInterrupt())
+    monkeypatch.setattr("os._exit", sys.exit)
     assert ended(monkeypatch, "history", "kb") == 130
     assert "what was not committed is not in the store" in capsys.readouterr().err
 
