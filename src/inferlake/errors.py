@@ -7,6 +7,8 @@
     │   ├── NewerFormat              written by a later release
     │   ├── VersionNotFound          never committed, or vacuumed since
     │   └── Conflict                 other writers won too many times in a row
+    ├── RuleError                5   a rule file or program that cannot be understood
+    ├── LimitReached             6   more to derive than a limit allows
     └── EngineError              4   Spark or Sail could not start or finish a plan
         └── JavaMissing              Apache Spark needs Java, and there is none
 
@@ -49,6 +51,18 @@ class VersionNotFound(StoreError):
 
 class Conflict(StoreError):
     """Other writers committed first, every time."""
+
+
+class RuleError(InferlakeError):
+    """Rules that cannot be read, or are not safe."""
+
+    exit_code = 5
+
+
+class LimitReached(InferlakeError):
+    """An evaluation was told to go no further, and had further to go."""
+
+    exit_code = 6
 
 
 class EngineError(InferlakeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from functools import reduce
@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from inferlake import maintain
 from inferlake.errors import InputError, StoreError
+from inferlake.evaluate.fixpoint import Limits
 from inferlake.export import export
 from inferlake.input import FRAME, discover
 from inferlake.maintain import LoadReport
+from inferlake.maintain.derive import Derivation
+from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.session import Engine, EngineName, Sessions
 from inferlake.store import LAYERS, Layer, Store, VersionInfo
@@ -86,8 +89,12 @@ class KnowledgeBase:
         conf: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         version: int | None = None,
+        rules: str | Sequence[str] | None = None,
+        options: Options | None = None,
         hash: TermHash = FULL,
     ) -> None:
+        self._rules = None if rules is None else _names(rules)
+        self._options = options or Options()
         self._sessions = Sessions(engine, spark, master, dict(conf or {}))
         self._progress = progress or Silent()
         self._at = version
@@ -133,6 +140,9 @@ class KnowledgeBase:
         format: str | None = None,
         on_error: Literal["fail", "skip"] = "fail",
         transaction: tuple[str, int] | None = None,
+        rules: str | Sequence[str] | None = None,
+        max_rounds: int | None = None,
+        max_facts: int | None = None,
     ) -> LoadReport:
         """Add the triples of files, folders and globs, or of one DataFrame, as one new version.
 
@@ -167,6 +177,11 @@ class KnowledgeBase:
             skip_bad=on_error == "skip",
             transaction=transaction,
             frame=frame,
+            how=Derivation(
+                self._rules if rules is None else _names(rules),
+                Limits(max_rounds, max_facts),
+                self._options,
+            ),
         )
 
     def facts(self, layer: LayerChoice = "all") -> DataFrame:
@@ -263,6 +278,10 @@ class KnowledgeBase:
             )
 
 
+def _names(rules: str | Sequence[str]) -> tuple[str, ...]:
+    return (rules,) if isinstance(rules, str) else tuple(rules)
+
+
 def _is_transaction(value: Any) -> bool:
     match value:
         case (str(), int()):
@@ -287,13 +306,23 @@ def open(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    rules: str | Sequence[str] | None = None,
 ) -> KnowledgeBase:
     """Open the knowledge base at `path`; the first `load` creates it if there is none.
+
+    `rules` name profiles (rdfs, rdfs-full, owl-horst, owl2rl, none) and rule files. They count for
+    every load; without them a store keeps the rules it has, and a new one gets rdfs.
 
     `engine` is auto, spark or sail. A `spark` session that the caller has is used for everything;
     else Spark starts when needed, on `master` (local by default; `spark://…`, `sc://…`) with the
     settings `conf`.
     """
     return KnowledgeBase(
-        path, engine=engine, spark=spark, master=master, conf=conf, progress=progress
+        path,
+        engine=engine,
+        spark=spark,
+        master=master,
+        conf=conf,
+        progress=progress,
+        rules=rules,
     )

@@ -28,8 +28,19 @@ _SHORT_STATISTICS = ("parquet.statistics.truncate.length", 64)
 _ORDERED = ("INT32", "INT64")
 
 
+class Ranged:
+    """A file whose smallest and largest values are known, where there are any."""
+
+    mins: Mapping[str, Any]
+    maxs: Mapping[str, Any]
+
+    def may_hold(self, column: str, value: int) -> bool:
+        """Tell whether `value` lies within the file's range of `column`."""
+        return column not in self.mins or self.mins[column] <= value <= self.maxs[column]
+
+
 @dataclass(frozen=True)
-class DataFile:
+class DataFile(Ranged):
     """One Parquet file below a folder, by its footer."""
 
     path: str
@@ -37,8 +48,8 @@ class DataFile:
     modified_ms: int
     rows: int
     nulls: dict[str, int] = field(default_factory=dict)
-    mins: dict[str, Any] = field(default_factory=dict)
-    maxs: dict[str, Any] = field(default_factory=dict)
+    mins: Mapping[str, Any] = field(default_factory=dict)
+    maxs: Mapping[str, Any] = field(default_factory=dict)
 
 
 # Files that stay are small and searched: small row groups let statistics skip most of a file. Files

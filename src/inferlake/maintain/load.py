@@ -1,7 +1,8 @@
-"""Load: stage the input, commit its terms, then commit the facts that are new as one version.
+"""Load: stage the input, commit its terms, then commit new facts and all that follows from them.
 
-If another writer commits in between, the staged input is compared with the new state and written
-again: no load is lost, and no fact is in the store twice.
+If another writer commits in between, the staged input is compared with the new state, written and
+closed again: no load is lost, no fact is in the store twice, and every version is closed under its
+rules.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from typing import TYPE_CHECKING
 from inferlake import parquet
 from inferlake.errors import Conflict
 from inferlake.input import InputFile, Staged, stage
+from inferlake.maintain.derive import AddedBlock, Derivation, Derived, Deriver
 from inferlake.maintain.report import LoadReport
+from inferlake.maintain.rules import ChosenRules, add_constants, chosen_rules
+from inferlake.parquet import DataFile
+from inferlake.paths import Place
 from inferlake.progress import Progress, Stopwatch
 from inferlake.session import Engine
 from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
-from inferlake.store.store import Store
+from inferlake.store.store import RULES, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 
 if TYPE_CHECKING:
@@ -57,12 +62,14 @@ def load(
     skip_bad: bool = False,
     transaction: tuple[str, int] | None = None,
     frame: DataFrame | None = None,
+    how: Derivation | None = None,
 ) -> LoadReport:
     """Add the triples of `files`, or of a `frame`, to the store as one new version.
 
     With a `transaction` (an application's name and the number of its batch), a batch that was
     committed before changes nothing. On any error the store is as it was.
     """
+    how = how or Derivation()
     watch = Stopwatch(progress)
     with explained(store.place, engine, "nothing was loaded"):
         if store.exists():
@@ -82,6 +89,8 @@ def load(
                 )
             store.create()  # not before the input is known to be good
             with watch.phase("terms"):
+                rules = chosen_rules(store, how.rules)
+                add_constants(store, engine, rules)
                 displaced = store.terms.add(
                     engine,
                     staged.terms,
@@ -89,7 +98,23 @@ def load(
                     once=staged.terms_once,
                     ids=staged.few_terms,
                 )
-            return _Load(store, engine, staged, displaced).run(watch, files, transaction)
+            work = _Load(store, engine, staged, displaced, rules, how, folder.child("closure"))
+            return work.run(watch, files, transaction)
+
+
+@dataclass(frozen=True)
+class _Asserted:
+    """What a load writes of its own, before anything is derived."""
+
+    actions: tuple[AddAction, ...]
+    written: tuple[DataFile, ...]
+    # Facts that were derived in the version before.
+    both: tuple[DataFile, ...]
+    files_read: int
+
+    @property
+    def added(self) -> int:
+        return parquet.rows(self.written)
 
 
 @dataclass(frozen=True)
@@ -100,6 +125,9 @@ class _Load:
     engine: Engine
     staged: Staged
     displaced: dict[str, int]
+    rules: ChosenRules
+    how: Derivation
+    scratch: Place
 
     def run(
         self, watch: Stopwatch, files: tuple[InputFile, ...], transaction: tuple[str, int] | None
@@ -110,25 +138,33 @@ class _Load:
             if transaction is not None and _applied(base, transaction):
                 return _repeated(base.version, files, self.engine, watch)
             with watch.phase("facts"):
-                actions, added, files_read = self._actions(base)
+                asserted = self._asserted(base)
+            with watch.phase("derive"):
+                derived = self._derived(base, asserted, watch)
+            actions = asserted.actions + derived.actions
             info = {
                 "operation": "load",
-                "added": added,
+                RULES: self.rules.said,
+                "added": asserted.added,
                 "removed": 0,
+                "derived": derived.closure.derived,
+                "rounds": len(derived.closure.rounds),
+                "inconsistent": bool(derived.contradictions),
                 "read": self.staged.triples_read,
                 "bad": self.staged.bad_count,
                 "files": len(files),
                 "engine": self.engine.name,
                 "seconds": {name: round(s, 3) for name, s in watch.seconds.items()},
             }
-            commit = Commit(info, actions, transactions=dict([transaction] if transaction else []))
+            batch = dict([transaction] if transaction else [])
+            commit = Commit(info, actions, derived.replaced, transactions=batch)
             try:
                 with watch.phase("commit"):
                     version = table.commit(base, commit)
             except CommitRace:
                 _discard(self.store, actions)
                 continue
-            return self._report(version, added, files_read, base, files, watch)
+            return self._report(version, asserted, derived, base, files, watch)
         raise Conflict(
             f"{self.store.place.address}: {_ATTEMPTS} other commits came first; nothing was loaded;"
             " load again when fewer writers are at work"
@@ -139,8 +175,8 @@ class _Load:
         """The ids of the staged triples, with repetitions."""
         return encoded(self.engine, self.staged.triples, self.displaced)
 
-    def _actions(self, base: Snapshot) -> tuple[tuple[AddAction, ...], int, int]:
-        """Write the facts that `base` does not have; return log entries, rows, and files read.
+    def _asserted(self, base: Snapshot) -> _Asserted:
+        """Write the facts that `base` does not have.
 
         A fact that was derived until now becomes asserted: it leaves the derived layer.
         """
@@ -158,11 +194,25 @@ class _Load:
         written = facts.table.write(ordered, by="part")
         actions = facts.actions(written, "asserted")
         derived = facts.files(base, "derived", 1, candidates)
-        if derived and written:
+        both: tuple[DataFile, ...] = ()
+        if derived and written and self.rules.stand_in(base):
             known = facts.live(self.engine, base, "derived", candidates)
-            both = self.engine.sql(_BOTH_SQL.format(version=version), stored=known, fresh=fresh)
-            actions += facts.actions(facts.table.write(both), "derived", sign=-1)
-        return actions, parquet.rows(written), len(near) + len(derived)
+            rows = self.engine.sql(_BOTH_SQL.format(version=version), stored=known, fresh=fresh)
+            both = facts.table.write(rows)
+            actions += facts.actions(both, "derived", sign=-1)
+        return _Asserted(actions, written, both, len(near) + len(derived))
+
+    def _derived(self, base: Snapshot, asserted: _Asserted, watch: Stopwatch) -> Derived:
+        """Derive what follows from the new facts, or from all of them if the rules are new."""
+        deriver = Deriver(
+            self.store, self.engine, self.rules, self._id_of, self.how, watch.progress
+        )
+        known = self.store.facts.read(self.engine, asserted.both) if asserted.both else None
+        added = AddedBlock(deriver.layout, self.store, asserted.written, known)
+        return deriver.derive(base, added, self.scratch.child(str(base.version)))
+
+    def _id_of(self, term: str) -> int:
+        return self.displaced.get(term, self.store.hash.of(term))
 
     def _candidates(self, base: Snapshot) -> Candidates:
         """Return what the log needs to tell which files this load can meet."""
@@ -172,13 +222,13 @@ class _Load:
             return Candidates(points=self.staged.few)
         rows = self.triples.select("p").distinct().limit(_MANY_PREDICATES + 1).collect()
         many = len(rows) > _MANY_PREDICATES
-        return Candidates(None if many else frozenset(row.p for row in rows))
+        return Candidates({} if many else {"p": frozenset(row.p for row in rows)})
 
     def _report(
         self,
         version: int,
-        added: int,
-        files_read: int,
+        asserted: _Asserted,
+        derived: Derived,
         base: Snapshot,
         files: tuple[InputFile, ...],
         watch: Stopwatch,
@@ -186,14 +236,19 @@ class _Load:
         return LoadReport(
             version=version,
             read=self.staged.triples_read,
-            added=added,
+            added=asserted.added,
             files=len(files),
             engine=self.engine.name,
             seconds=dict(watch.seconds),
+            rules=self.rules.names,
+            derived=derived.closure.derived,
+            rounds=tuple(derived.closure.rounds),
+            contradictions=derived.contradictions,
+            more_contradictions=derived.more_contradictions,
             bad_count=self.staged.bad_count,
             bad=self.staged.bad,
             graphs_dropped=self.staged.graphs_dropped,
-            files_read=files_read,
+            files_read=asserted.files_read,
             files_stored=len(base.files),
         )
 

@@ -6,8 +6,27 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from inferlake.evaluate.report import Round
 from inferlake.input import Bad
 from inferlake.progress import one_line
+from inferlake.rules.model import TRIPLE
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A constraint that does not hold, and the facts that break it."""
+
+    rule: str
+    facts: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {', '.join(shown_fact(*fact) for fact in self.facts)}"
+
+
+def shown_fact(relation: str, args: tuple[str, ...]) -> str:
+    """Return a fact as the rule language writes it."""
+    shown = ", ".join(args)
+    return f"[{shown}]" if relation == TRIPLE else f"{relation}({shown})"
 
 
 @dataclass(frozen=True)
@@ -30,6 +49,11 @@ class LoadReport:
     repeated: bool = False
     files_read: int = 0
     files_stored: int = 0
+    rules: tuple[str, ...] = ()
+    derived: int = 0
+    rounds: tuple[Round, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    more_contradictions: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON would have it."""
@@ -45,5 +69,11 @@ class LoadReport:
             parts.append(f"skipped {self.bad_count:,} bad statements")
         if self.graphs_dropped:
             parts.append(f"dropped the names of {self.graphs_dropped:,} graphs")
+        if self.rules:
+            rounds = f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}"
+            parts.append(f"derived {self.derived:,} by {', '.join(self.rules)} in {rounds}")
+        if self.contradictions:
+            more = " or more" if self.more_contradictions else ""
+            parts.append(f"{len(self.contradictions)}{more} contradictions")
         parts.append(f"version {self.version}")
         return one_line("; ".join(parts), self.seconds, self.engine, triples=self.read)

@@ -3,7 +3,7 @@
 Ids are hashes, so the table serves only to decode, and to notice when two terms have one hash. The
 first of them keeps it; every later one is *displaced*: it gets another id, and a row in a file of
 its own (the log's column `displaced`), so that whoever encodes finds all exceptions at once.
-Between two terms of 63 bits that practically never happens; silently, it never happens at all.
+Between two hashes of 62 bits that practically never happens; silently, it never happens at all.
 """
 
 from __future__ import annotations

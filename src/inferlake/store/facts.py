@@ -3,22 +3,25 @@
 A row says that a fact was added to (`sign` 1) or removed from (`sign` -1) a layer, in a version. A
 fact stands in a layer if it was added there and not removed in a later version. Relation, layer and
 sign are columns of the log only: a file belongs to one of each, and costs no bytes for them.
+
+The first three arguments of a fact are in columns s, p and o, whatever its relation; what a wide
+relation has beyond them is an array in the column rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from deltalake import Field, Schema
-from deltalake.schema import PrimitiveType
+from deltalake.schema import ArrayType, PrimitiveType
 from deltalake.transaction import AddAction
 
-from inferlake.parquet import DataFile
+from inferlake.parquet import DataFile, Ranged
 from inferlake.paths import Place
 from inferlake.session import Engine
-from inferlake.store.table import LiveFile, Snapshot, Table, add_action
+from inferlake.store.table import AnyFile, LiveFile, Snapshot, Table, add_action
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,41 +32,42 @@ LAYERS: tuple[Layer, ...] = ("asserted", "derived")
 # The relation of RDF triples; Datalog relations of other names share the table.
 TRIPLE = "triple"
 
-COLUMNS = ("s", "p", "o", "version")
-_COLUMNS_SQL = "s BIGINT, p BIGINT, o BIGINT, version BIGINT"
+TRIPLE_ARITY = 3
+_FIRST = ("s", "p", "o")
+_REST = "rest"
+COLUMNS = (*_FIRST, "version")
 
 _LIVE_SQL = """
-    SELECT added.s, added.p, added.o, added.version
-    FROM {added} added LEFT ANTI JOIN {removed} removed
-      ON added.s = removed.s AND added.p = removed.p AND added.o = removed.o
-     AND removed.version > added.version"""
+    SELECT added.* FROM {added} added LEFT ANTI JOIN {removed} removed
+      ON SAME AND removed.version > added.version"""
 
 
 def _schema() -> Schema:
     long, text, integer = PrimitiveType("long"), PrimitiveType("string"), PrimitiveType("integer")
-    fields = [Field(name, long) for name in COLUMNS]
+    fields = [Field(name, long) for name in COLUMNS] + [Field(_REST, ArrayType(long))]
     log_only = [Field("relation", text), Field("layer", text), Field("sign", integer)]
     return Schema(fields + log_only)
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """The ids a change can meet in the store: None means any."""
+    """The ids a change can meet in the store: a column that is not named may have any."""
 
-    predicates: frozenset[int] | None = None
+    values: Mapping[str, frozenset[int]] = field(default_factory=dict)
     # Whole facts, for changes small enough to look up one by one.
     points: frozenset[tuple[int, int, int]] | None = None
 
-    def may_be_in(self, file: LiveFile) -> bool:
+    def may_be_in(self, file: Ranged) -> bool:
         """Tell whether the file can hold one of these, by the statistics in the log."""
         if self.points is not None:
             return any(
                 file.may_hold("p", p) and file.may_hold("s", s) and file.may_hold("o", o)
                 for s, p, o in self.points
             )
-        if self.predicates is not None:
-            return any(file.may_hold("p", p) for p in self.predicates)
-        return True
+        return all(
+            any(file.may_hold(column, value) for value in some)
+            for column, some in self.values.items()
+        )
 
 
 ANY = Candidates()
@@ -81,43 +85,82 @@ class FactTable:
         return cls(Table(store.child("facts"), _schema(), ("relation", "layer", "sign")))
 
     def files(
-        self, snapshot: Snapshot, layer: Layer, sign: int, candidates: Candidates = ANY
+        self,
+        snapshot: Snapshot,
+        layer: Layer,
+        sign: int,
+        candidates: Candidates = ANY,
+        relation: str = TRIPLE,
     ) -> tuple[LiveFile, ...]:
         """Return the files of one layer and sign that `candidates` may be in."""
         return tuple(
             file
             for file in snapshot.files
-            if file.partition["relation"] == TRIPLE
+            if file.partition["relation"] == relation
             and file.partition["layer"] == layer
             and int(file.partition["sign"]) == sign
             and candidates.may_be_in(file)
         )
 
     def live(
-        self, engine: Engine, snapshot: Snapshot, layer: Layer, candidates: Candidates = ANY
+        self,
+        engine: Engine,
+        snapshot: Snapshot,
+        layer: Layer,
+        candidates: Candidates = ANY,
+        relation: str = TRIPLE,
+        arity: int = TRIPLE_ARITY,
     ) -> DataFrame:
-        """Return the rows `s, p, o, version` that stand in `layer`, from the files that matter."""
-        added = self.read(engine, self.files(snapshot, layer, 1, candidates))
-        tombstones = self.files(snapshot, layer, -1, candidates)
+        """Return the rows that stand in `layer`, from the files that matter.
+
+        The columns are s, p, o (as far as the relation goes), c3 and so on, and version.
+        """
+        added = self.read(engine, self.files(snapshot, layer, 1, candidates, relation), arity)
+        tombstones = self.files(snapshot, layer, -1, candidates, relation)
         if not tombstones:
             return added
-        return engine.sql(_LIVE_SQL, added=added, removed=self.read(engine, tombstones))
+        same = " AND ".join(f"added.{name} = removed.{name}" for name in argument_columns(arity))
+        removed = self.read(engine, tombstones, arity)
+        return engine.sql(_LIVE_SQL.replace("SAME", same), added=added, removed=removed)
 
-    def read(self, engine: Engine, files: Iterable[LiveFile]) -> DataFrame:
-        """Return the rows of some files."""
-        return read_files(engine, self.table, files, _COLUMNS_SQL)
+    def read(
+        self, engine: Engine, files: Iterable[AnyFile], arity: int = TRIPLE_ARITY
+    ) -> DataFrame:
+        """Return the rows of some files of one relation."""
+        columns = [f"{name} BIGINT" for name in (*_FIRST[:arity], "version")]
+        if arity <= TRIPLE_ARITY:
+            return read_files(engine, self.table, files, ", ".join(columns))
+        frame = read_files(
+            engine, self.table, files, ", ".join([*columns, f"{_REST} ARRAY<BIGINT>"])
+        )
+        wide = [
+            f"get({_REST}, {place}) AS {name}"
+            for place, name in enumerate(argument_columns(arity)[TRIPLE_ARITY:])
+        ]
+        return frame.selectExpr(*_FIRST, *wide, "version")
 
     def actions(
-        self, files: Iterable[DataFile], layer: Layer, *, sign: int = 1
+        self, files: Iterable[DataFile], layer: Layer, *, sign: int = 1, relation: str = TRIPLE
     ) -> tuple[AddAction, ...]:
         """Return the log entries that put written files into a layer."""
         return tuple(
-            add_action(file, columns=COLUMNS, relation=TRIPLE, layer=layer, sign=sign)
+            add_action(file, columns=COLUMNS, relation=relation, layer=layer, sign=sign)
             for file in files
         )
 
 
-def read_files(engine: Engine, table: Table, files: Iterable[LiveFile], columns: str) -> DataFrame:
+def argument_columns(arity: int) -> tuple[str, ...]:
+    """Return the names of a relation's columns: s, p, o, c3, c4 and so on."""
+    return _FIRST[:arity] + tuple(f"c{n}" for n in range(TRIPLE_ARITY, arity))
+
+
+def stored_columns(arity: int) -> list[str]:
+    """Return the expressions that make stored columns of a relation's own."""
+    wide = argument_columns(arity)[TRIPLE_ARITY:]
+    return [*_FIRST[:arity], *([f"array({', '.join(wide)}) AS {_REST}"] if wide else [])]
+
+
+def read_files(engine: Engine, table: Table, files: Iterable[AnyFile], columns: str) -> DataFrame:
     """Return the rows of Parquet files, by name; no rows where there are no files.
 
     The schema is given so that Spark starts no job to find it, and folders named `part=3` are not

@@ -37,7 +37,7 @@ _GROUPS_SQL = f"""
     )
     SELECT p, class, sum(n) AS size FROM named GROUP BY p, class HAVING sum(n) >= {{least}}"""
 
-# Ids are 63 bits and a sign; the upper 31 of the 63 are enough to cut a range into slices.
+# Ids are a sign and 63 bits, the upper 62 of them a hash; 31 are enough to cut a range into slices.
 _SLICE = "INT(((({id}) & 9223372036854775807) >> 32) * {slices} / 2147483648)"
 
 _PLACED_SQL = f"""

@@ -2,6 +2,7 @@
 
 kb/terms/      id, term
 kb/facts/      signed rows; its versions are the store's versions
+kb/rules/      the rules that versions name
 kb/_staging/   work in progress; nothing there is ever read by anyone else
 """
 
@@ -20,13 +21,20 @@ import pyarrow.fs as pafs
 
 from inferlake.errors import NewerFormat, NotAStore, StoreError, VersionNotFound
 from inferlake.paths import Place, place
+from inferlake.rules.load import RuleText
 from inferlake.store.dictionary import Dictionary
 from inferlake.store.facts import FactTable
+from inferlake.store.rules import RuleBook
 from inferlake.store.table import INFO, TOKEN, Snapshot
 from inferlake.terms import FULL, TermHash
 
 # Raised when a release writes what an older one would misread.
 FORMAT = 1
+
+_FOLDERS = ("terms", "facts", "rules", "_staging")
+
+# The key under which a commit names its rules.
+RULES = "rules"
 
 # N-Triples text is about this many times the bytes of the tables; it only decides between engines.
 _INFLATION = 12
@@ -68,6 +76,16 @@ class Store:
         """The dictionary."""
         return Dictionary.at(self.place)
 
+    @property
+    def rules(self) -> RuleBook:
+        """The rules."""
+        return RuleBook(self.place.child("rules"))
+
+    def rules_at(self, snapshot: Snapshot) -> tuple[RuleText, ...] | None:
+        """Return the rules that a version was closed under; None before there were any."""
+        said = self.facts.table.last_said(snapshot, RULES)
+        return None if said is None else self.rules.read(said["digest"])
+
     def exists(self) -> bool:
         """Tell whether a store is there; raise where none can be, or something else is."""
         if found := _UNUSABLE.search(self.place.address):
@@ -82,7 +100,7 @@ class Store:
             raise NotAStore(f"{self.place.address}: a file, not a store; name a folder")
         if self.facts.table.exists():
             return True
-        strangers = [f for f in self._entries() if f not in ("terms", "facts", "_staging")]
+        strangers = [f for f in self._entries() if f not in _FOLDERS]
         if strangers:
             raise NotAStore(
                 f"{self.place.address}: not an Inferlake store (it holds {strangers[0]});"

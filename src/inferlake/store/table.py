@@ -30,7 +30,7 @@ from deltalake.transaction import (
 
 from inferlake import parquet
 from inferlake.errors import StoreError, VersionNotFound
-from inferlake.parquet import DataFile
+from inferlake.parquet import DataFile, Ranged
 from inferlake.paths import Place
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class CommitRace(Exception):
 
 
 @dataclass(frozen=True)
-class LiveFile:
+class LiveFile(Ranged):
     """A data file of one version, with what the log says of it."""
 
     path: str
@@ -52,9 +52,9 @@ class LiveFile:
     mins: Mapping[str, int] = field(hash=False)
     maxs: Mapping[str, int] = field(hash=False)
 
-    def may_hold(self, column: str, value: int) -> bool:
-        """Tell whether `value` lies within the file's range of `column`."""
-        return column not in self.mins or self.mins[column] <= value <= self.maxs[column]
+
+# A file of the table, committed or not yet.
+AnyFile = LiveFile | DataFile
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,15 @@ class Table:
         with _store_errors(self.place):
             return DeltaTable(self.place.address).history()
 
+    def last_said(self, snapshot: Snapshot, key: str) -> Any:
+        """Return what the last commit up to `snapshot` that said anything under `key` said."""
+        with _store_errors(self.place):
+            for most in (1, 16, None):  # the newest nearly always knows
+                for entry in snapshot._table.history(most):
+                    if key in (entry.get(INFO) or {}):
+                        return entry[INFO][key]
+        return None
+
     def write(self, frame: DataFrame, *, by: str | None = None) -> tuple[DataFile, ...]:
         """Write rows into a fresh folder of the table; until a commit names it, nobody sees it.
 
@@ -197,11 +206,11 @@ class Table:
         files = parquet.write(frame, self.place.child(name), by=by)
         return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
 
-    def addresses(self, files: Iterable[LiveFile]) -> list[str]:
+    def addresses(self, files: Iterable[AnyFile]) -> list[str]:
         """Return where engines find `files`."""
         return [f"{self.place.address}/{file.path}" for file in files]
 
-    def require(self, files: Iterable[LiveFile]) -> None:
+    def require(self, files: Iterable[AnyFile]) -> None:
         """Raise unless all `files` are there."""
         paths = [self.place.child(file.path).path for file in files]
         for info in self.place.filesystem.get_file_info(paths) if paths else ():

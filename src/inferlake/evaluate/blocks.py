@@ -1,0 +1,164 @@
+"""Blocks: the facts of one step, as files that later steps read. Written once, never changed.
+
+Between two steps nothing lives but files, so plans do not grow with the rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inferlake import parquet
+from inferlake.parquet import DataFile
+from inferlake.paths import Place
+from inferlake.plan.clauses import Layout, Row
+from inferlake.plan.patterns import Patterns
+from inferlake.session import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# More values than this are looked for by joining, not by listing.
+_LISTED = 64
+
+
+class Block(Protocol):
+    """Facts that came together."""
+
+    @property
+    def patterns(self) -> Patterns | None:
+        """What the facts look like; None if they may be any."""
+        ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        """Return the facts that may match `wanted`, in the layout's columns, or None."""
+        ...
+
+
+def narrowed(
+    frame: DataFrame, layout: Layout, wanted: Patterns, passing: Collection[int] = ()
+) -> DataFrame:
+    """Return `frame` without most rows that cannot match: engines skip parts of files for that.
+
+    Places that are `passing` match in every row.
+    """
+    for place, name in enumerate(layout.columns):
+        values = wanted.values(place, _LISTED)
+        if values is not None and place not in passing:
+            some = ", ".join(f"BIGINT('{value}')" for value in sorted(values))
+            frame = frame.where(f"{name} IN ({some})")
+    return frame
+
+
+@dataclass(frozen=True)
+class FileBlock:
+    """A block in Parquet files below a scratch folder."""
+
+    layout: Layout
+    at: Place
+    files: tuple[DataFile, ...]
+    patterns: Patterns | None
+
+    @property
+    def rows(self) -> int:
+        return parquet.rows(self.files)
+
+    def paths(self, wanted: Patterns) -> list[str]:
+        """Return the addresses of the files that may hold a fact that matches `wanted`."""
+        near = (file for file in self.files if self._may_hold(file, wanted))
+        return [self.at.child(file.path).address for file in near]
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        return facts([self], engine, wanted, self.layout)
+
+    def _may_hold(self, file: DataFile, wanted: Patterns) -> bool:
+        for place, name in enumerate(self.layout.columns):
+            values = wanted.values(place, _LISTED)
+            if values is not None and not any(file.may_hold(name, value) for value in values):
+                return False
+        return True
+
+
+@dataclass(frozen=True)
+class FrameBlock:
+    """A block that a caller gave as a frame, in the layout's columns: facts of one pattern."""
+
+    layout: Layout
+    given: DataFrame
+    pattern: Row
+    rows: int = 0
+
+    @property
+    def patterns(self) -> Patterns:
+        return Patterns([self.pattern])
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        # A filter that is false by the plan alone makes a union that Sail 0.7 cannot resolve.
+        fixed = [place for place, slot in enumerate(self.pattern) if isinstance(slot, int)]
+        return narrowed(self.given, self.layout, wanted, fixed)
+
+
+def facts(
+    blocks: Iterable[Block], engine: Engine, wanted: Patterns, layout: Layout
+) -> DataFrame | None:
+    """Return the facts of all `blocks` that may match `wanted`: one scan for all files."""
+    paths: list[str] = []
+    frames: list[DataFrame] = []
+    for block in blocks:
+        if block.patterns is not None and not block.patterns.meet_any(wanted):
+            continue
+        if isinstance(block, FileBlock):
+            paths += block.paths(wanted)
+        elif (frame := block.frame(engine, wanted)) is not None:
+            frames.append(frame)
+    if paths:
+        frames.append(narrowed(read(engine, paths, layout.columns), layout, wanted))
+    return reduce(lambda one, other: one.unionAll(other), frames) if frames else None
+
+
+def read(engine: Engine, paths: list[str], columns: Iterable[str]) -> DataFrame:
+    """Return the rows of Parquet files of ids. The schema is given so that no job looks for it."""
+    schema = ", ".join(f"{name} BIGINT" for name in columns)
+    return engine.session.read.schema(schema).parquet(*paths)
+
+
+@dataclass
+class Scratch:
+    """A folder for blocks and small tables; whoever made it removes it."""
+
+    at: Place
+    count: int = 0
+    _tables: dict[tuple, str] = field(default_factory=dict)
+
+    def next(self) -> Place:
+        """Return a place that nothing has been written to."""
+        self.count += 1
+        return self.at.child(f"{self.count:05}")
+
+    def write(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
+        """Write a frame and return where its files are."""
+        place = self.next()
+        return place, parquet.write(frame, place, how=parquet.PASSING)
+
+    def table(
+        self, engine: Engine, columns: tuple[str, ...], rows: tuple[tuple[int | None, ...], ...]
+    ) -> DataFrame:
+        """Return rows of numbers as a frame whose size engines can see, by way of a file."""
+        key = (columns, rows)
+        if key not in self._tables:
+            place = self.next()
+            place.filesystem.create_dir(place.path, recursive=True)
+            arrays = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+            file = place.child("table.parquet")
+            with file.filesystem.open_output_stream(file.path) as sink:
+                pq.write_table(pa.table(arrays, names=list(columns)), sink)
+            self._tables[key] = file.address
+        return read(engine, [self._tables[key]], columns)

@@ -1,0 +1,133 @@
+"""From relations of ids to their closure: the way into the fixpoint, and out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inferlake.evaluate.blocks import Block, FrameBlock, Scratch, facts
+from inferlake.evaluate.contradictions import Contradiction, contradictions
+from inferlake.evaluate.fixpoint import Fixpoint, Limits
+from inferlake.evaluate.report import Round
+from inferlake.plan.checks_sql import term_columns_sql, value_columns_sql
+from inferlake.plan.clauses import Layout, clauses, patterns
+from inferlake.plan.compile import Options
+from inferlake.plan.patterns import Patterns
+from inferlake.rules.model import TRIPLE, Program
+from inferlake.session import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A program in the ids of one dictionary."""
+
+    program: Program
+    id_of: Callable[[str], int]
+
+    @property
+    def texts(self) -> dict[int, str]:
+        """The terms of the program's constants, by id."""
+        return {self.id_of(term): term for term in self.program.constants}
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A finished evaluation."""
+
+    fixpoint: Fixpoint
+
+    @property
+    def rounds(self) -> list[Round]:
+        return self.fixpoint.rounds
+
+    @property
+    def derived(self) -> int:
+        """How many facts were derived that had not been given."""
+        return sum(block.rows for block in self.fixpoint.new)
+
+    def relation(self, name: str, *, derived_only: bool = False) -> DataFrame:
+        """Return the facts of a relation, in the columns of its layout."""
+        blocks = self.fixpoint.new if derived_only else self.fixpoint.blocks
+        return relation(self.fixpoint.engine, self.fixpoint.layout, blocks, name)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many facts of each relation were derived."""
+        fixpoint = self.fixpoint
+        if not self.derived:
+            return {}
+        if fixpoint.layout.only_triples:
+            return {TRIPLE: self.derived}
+        everything = Patterns([(None,) * len(fixpoint.layout.columns)])
+        found = facts(fixpoint.new, fixpoint.engine, everything, fixpoint.layout)
+        assert found is not None
+        names = sorted(fixpoint.layout.arities)
+        return {names[row.r]: row["count"] for row in found.groupBy("r").count().collect()}
+
+    def contradictions(self, most: int) -> tuple[list[Contradiction], bool]:
+        """Return up to `most` broken constraints of each rule, and whether there are more."""
+        return contradictions(self.fixpoint, most)
+
+
+def relation(engine: Engine, layout: Layout, blocks: list, name: str) -> DataFrame:
+    """Return the facts of one relation among `blocks`."""
+    arity = layout.arities[name]
+    wanted = Patterns([layout.row(name, ["x"] * arity)])
+    columns = layout.arguments[:arity]
+    found = facts(blocks, engine, wanted, layout)
+    if found is None:
+        return engine.empty(", ".join(f"{column} BIGINT" for column in columns))
+    return found.select(*columns)
+
+
+def block(layout: Layout, name: str, frame: DataFrame) -> FrameBlock:
+    """Return a frame of a relation's facts as a block: its columns in order, of any names."""
+    made = [
+        f"{mine} AS {column}" for mine, column in zip(frame.columns, layout.arguments, strict=False)
+    ]
+    made += [f"BIGINT(0) AS {column}" for column in layout.arguments[len(frame.columns) :]]
+    if not layout.only_triples:
+        made = [f"BIGINT({layout.number(name)}) AS r", *made]
+    pattern = layout.row(name, ["x"] * len(frame.columns))
+    return FrameBlock(layout, frame.selectExpr(*made), pattern)
+
+
+def evaluate(
+    engine: Engine,
+    rules: Rules,
+    given: list[Block],
+    *,
+    layout: Layout,
+    scratch: Scratch,
+    terms: Callable[[], DataFrame],
+    closed: list[Block] | None = None,
+    options: Options | None = None,
+    limits: Limits | None = None,
+    listen: Callable[[Round], None] = lambda done: None,
+) -> Closure:
+    """Return all that follows from `given` facts, and from `closed` ones that were closed before.
+
+    `terms` gives the dictionary `id, term`; it is asked for only if a rule compares values. Given
+    facts must not be among the closed ones, and be there once.
+    """
+
+    def dictionary() -> DataFrame:
+        return terms().selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
+
+    fixpoint = Fixpoint(
+        engine,
+        layout,
+        clauses(rules.program, layout, rules.id_of),
+        patterns(rules.program, layout, rules.id_of),
+        scratch,
+        dictionary,
+        rules.texts,
+        options or Options(),
+        limits or Limits(),
+        listen,
+    )
+    fixpoint.run(closed or [], given)
+    return Closure(fixpoint)

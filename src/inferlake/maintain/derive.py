@@ -1,0 +1,237 @@
+"""What follows from a version's facts, as files of the derived layer.
+
+The evaluation reads the store's files as they are, and the files that the same change is about to
+add. It writes beside the store; what it found then goes into the table, placed for pruning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from inferlake import parquet
+from inferlake.evaluate.blocks import Block, Scratch, narrowed
+from inferlake.evaluate.closure import Closure, Rules, evaluate
+from inferlake.evaluate.contradictions import Contradiction as Broken
+from inferlake.evaluate.fixpoint import Limits
+from inferlake.maintain.report import Contradiction
+from inferlake.maintain.rules import ChosenRules
+from inferlake.parquet import DataFile
+from inferlake.paths import Place
+from inferlake.plan.clauses import Layout, layout
+from inferlake.plan.compile import Options
+from inferlake.plan.patterns import Patterns
+from inferlake.progress import Progress
+from inferlake.rules.model import TRIPLE
+from inferlake.session import Engine
+from inferlake.store import LAYERS, Layer, Store
+from inferlake.store.facts import Candidates, stored_columns
+from inferlake.store.layout import place_facts, rows_per_file
+from inferlake.store.table import LiveFile, Snapshot
+
+if TYPE_CHECKING:
+    from deltalake.transaction import AddAction
+    from pyspark.sql import DataFrame
+
+# Contradictions of one rule that a report lists.
+_SHOWN = 20
+
+# Longer lists of ids are no help in choosing files.
+_LISTED = 64
+
+
+@dataclass(frozen=True)
+class StoreBlock:
+    """The facts of one relation and layer in a version of the store."""
+
+    layout: Layout
+    store: Store
+    snapshot: Snapshot
+    layer: Layer
+    relation: str
+
+    @property
+    def patterns(self) -> Patterns:
+        return Patterns([self._pattern])
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self._files(Candidates()))
+
+    @property
+    def _pattern(self):
+        return self.layout.row(self.relation, ["x"] * self.layout.arities[self.relation])
+
+    def _files(self, candidates: Candidates):
+        return self.store.facts.files(
+            self.snapshot, self.layer, 1, candidates, relation=self.relation
+        )
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        candidates = Candidates(_values(self.layout, self.relation, wanted))
+        if not self._files(candidates):
+            return None
+        arity = self.layout.arities[self.relation]
+        live = self.store.facts.live(
+            engine, self.snapshot, self.layer, candidates, self.relation, arity
+        )
+        return in_layout(self.layout, self.relation, live, wanted)
+
+
+def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
+    """Return stored facts in the columns of an evaluation, without most that cannot match."""
+    arity = layout.arities[relation]
+    columns = [*layout.arguments[:arity]]
+    columns += [f"BIGINT(0) AS {name}" for name in layout.arguments[arity:]]
+    if not layout.only_triples:
+        columns.insert(0, f"BIGINT({layout.number(relation)}) AS r")
+    fixed = () if layout.only_triples else (0, *range(arity + 1, len(layout.columns)))
+    return narrowed(stored.selectExpr(*columns), layout, wanted, fixed)
+
+
+def _values(layout: Layout, relation: str, wanted: Patterns) -> dict[str, frozenset[int]]:
+    """Return the ids that the stored columns of matching facts can have."""
+    first = 0 if layout.only_triples else 1
+    found: dict[str, frozenset[int]] = {}
+    for place, name in enumerate(layout.arguments[: min(3, layout.arities[relation])]):
+        values = wanted.values(place + first, _LISTED)
+        if values is not None:
+            found[name] = values
+    return found
+
+
+@dataclass(frozen=True)
+class AddedBlock:
+    """The asserted triples that a change has written and not yet committed."""
+
+    layout: Layout
+    store: Store
+    files: tuple[DataFile, ...]
+    # Those that had been derived before, and so are known.
+    known: DataFrame | None = None
+
+    @property
+    def patterns(self) -> Patterns:
+        return Patterns([self.layout.row(TRIPLE, ["s", "p", "o"])])
+
+    @property
+    def rows(self) -> int:
+        return parquet.rows(self.files)
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        candidates = Candidates(_values(self.layout, TRIPLE, wanted))
+        near = [file for file in self.files if candidates.may_be_in(file)]
+        if not near:
+            return None
+        added = self.store.facts.read(engine, near)
+        if self.known is not None:
+            added = engine.sql(_UNKNOWN_SQL, added=added, known=self.known)
+        return in_layout(self.layout, TRIPLE, added, wanted)
+
+
+_UNKNOWN_SQL = """
+    SELECT added.* FROM {added} added LEFT ANTI JOIN {known} known
+      ON added.s = known.s AND added.p = known.p AND added.o = known.o"""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a change is to derive: under which rules (None: the store's own), and how far."""
+
+    rules: tuple[str, ...] | None = None
+    limits: Limits = field(default_factory=Limits)
+    options: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What follows, and what the log must say of it."""
+
+    closure: Closure
+    actions: tuple[AddAction, ...]
+    # Files of the derived layer that rules of the past had filled.
+    replaced: tuple[LiveFile, ...]
+    contradictions: tuple[Contradiction, ...]
+    more_contradictions: bool
+
+
+@dataclass(frozen=True)
+class Deriver:
+    """Rules, ready to be applied to versions of one store."""
+
+    store: Store
+    engine: Engine
+    rules: ChosenRules
+    id_of: Callable[[str], int]
+    how: Derivation
+    progress: Progress
+
+    @property
+    def layout(self) -> Layout:
+        return layout(self.rules.program, {TRIPLE: 3})
+
+    def derive(self, base: Snapshot, added: Block, scratch: Place) -> Derived:
+        """Derive what `added` facts bring to a version, or all of it if its rules were others."""
+        if self.rules.stand_in(base):
+            closure = self.close(scratch, self.stored(base), [added])
+            replaced: tuple[LiveFile, ...] = ()
+        else:
+            closure = self.close(scratch, [], [*self.stored(base, ["asserted"]), added])
+            replaced = tuple(f for f in base.files if f.partition["layer"] == "derived")
+        broken, more = closure.contradictions(_SHOWN)
+        told = tuple(self._told(broken))
+        return Derived(closure, self.publish(closure, base.version + 1), replaced, told, more)
+
+    def close(self, scratch: Place, closed: list[Block], given: list[Block]) -> Closure:
+        """Derive all that follows from `given` facts on top of `closed` ones."""
+        return evaluate(
+            self.engine,
+            Rules(self.rules.program, self.id_of),
+            given,
+            layout=self.layout,
+            scratch=Scratch(scratch),
+            terms=lambda: self.store.terms.frame(self.engine),
+            closed=closed,
+            options=self.how.options,
+            limits=self.how.limits,
+            listen=lambda done: self.progress.phase(str(done)),
+        )
+
+    def stored(self, snapshot: Snapshot, layers: Iterable[Layer] = LAYERS) -> list[Block]:
+        """Return a version's facts as blocks."""
+        there = {(file.partition["relation"], file.partition["layer"]) for file in snapshot.files}
+        return [
+            StoreBlock(self.layout, self.store, snapshot, layer, relation)
+            for layer in layers
+            for relation in self.layout.arities
+            if (relation, layer) in there
+        ]
+
+    def publish(self, closure: Closure, version: int) -> tuple[AddAction, ...]:
+        """Write what was derived into the table, for `version`, and return its log entries."""
+        actions: list[AddAction] = []
+        facts = self.store.facts
+        for relation, size in closure.counts().items():
+            columns = stored_columns(self.layout.arities[relation])
+            rows = closure.relation(relation, derived_only=True)
+            rows = rows.selectExpr(*columns, f"BIGINT({version}) AS version")
+            if relation == TRIPLE:
+                placed, parts = place_facts(self.engine, rows, size)
+                near = placed.repartition(parts, "part")
+                files = facts.table.write(
+                    near.sortWithinPartitions("part", "p", "s", "o"), by="part"
+                )
+            else:
+                files = facts.table.write(rows.coalesce(-(-size // rows_per_file(size))))
+            actions += facts.actions(files, "derived", relation=relation)
+        return tuple(actions)
+
+    def _told(self, broken: list[Broken]) -> Iterator[Contradiction]:
+        """Yield contradictions in terms."""
+        ids = {id for one in broken for row in one.facts for id in row if id is not None}
+        terms = self.store.terms.look_up(self.engine, ids) if ids else {}
+        for one in broken:
+            named = (self.layout.named(row) for row in one.facts)
+            facts = tuple((name, tuple(terms[id] for id in args)) for name, args in named)
+            yield Contradiction(one.rule, facts)

@@ -1,0 +1,67 @@
+"""The rules of a change: those the caller names, else those the store has, else the default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from inferlake.rules.load import DEFAULT, RuleText, compiled, read_rules
+from inferlake.rules.model import Program
+from inferlake.session import Engine
+from inferlake.store.store import RULES, Store
+from inferlake.store.table import Snapshot
+
+
+@dataclass(frozen=True)
+class ChosenRules:
+    """Rules as a store keeps them."""
+
+    store: Store
+    texts: tuple[RuleText, ...]
+    digest: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(text.name for text in self.texts)
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """What a commit says of its rules."""
+        return {"names": list(self.names), "digest": self.digest}
+
+    @cached_property
+    def program(self) -> Program:
+        return compiled(self.texts)
+
+    def stand_in(self, snapshot: Snapshot) -> bool:
+        """Tell whether a version is closed under just these rules."""
+        said = self.store.facts.table.last_said(snapshot, RULES)
+        return said is not None and said["digest"] == self.digest
+
+
+def chosen_rules(store: Store, named: Iterable[str] | None) -> ChosenRules:
+    """Return the rules for the next version of a store that exists."""
+    texts = None if named is None else read_rules(named)
+    if texts is None:
+        texts = store.rules_at(store.snapshot())
+    if texts is None:
+        texts = read_rules(DEFAULT)
+    compiled(texts)  # what is wrong with them must show before anything is written
+    return ChosenRules(store, texts, store.rules.save(texts))
+
+
+def add_constants(store: Store, engine: Engine, rules: ChosenRules) -> None:
+    """Put the terms that rules mention into the dictionary: derived facts may bring them in."""
+    if rules.stand_in(store.snapshot()):
+        return
+    terms = sorted(rules.program.constants)
+    if not terms:
+        return
+    ids = [store.hash.of(term) for term in terms]
+    table = pa.table({"id": pa.array(ids, pa.int64()), "term": pa.array(terms, pa.string())})
+    frame = engine.session.createDataFrame(table)
+    store.terms.add(engine, frame, len(terms), ids=frozenset(ids))

@@ -1,0 +1,115 @@
+"""Tests on terms as SQL, equal to `rules.values` in what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from inferlake.rules import values
+from inferlake.terms.ids import is_iri_sql, is_resource_sql
+from inferlake.terms.shape import quoted
+
+_BY_ID = {
+    "is_resource": is_resource_sql,
+    "is_iri": is_iri_sql,
+    "is_literal": lambda id: f"NOT {is_resource_sql(id)}",
+    "is_blank": lambda id: f"({is_resource_sql(id)} AND NOT {is_iri_sql(id)})",
+}
+
+
+def check_sql(name: str, args: Sequence[str | int], texts: Mapping[int, str] | None = None) -> str:
+    """Return SQL for a test.
+
+    For tests that ids decide, `args` are SQL for ids. For the others they are aliases of the
+    dictionary as `terms_sql` describes it, or ids of constants whose terms are in `texts`.
+    """
+    if name in _BY_ID:
+        return _BY_ID[name](args[0])
+    if name in ("=", "!="):
+        return f"{args[0]} {'=' if name == '=' else '<>'} {args[1]}"
+    sides = [_constant(texts[arg]) if isinstance(arg, int) and texts else _of(arg) for arg in args]
+    if name == "is_ill_typed":
+        return sides[0]["ill"]
+    if name == "has_datatype":
+        return f"coalesce({sides[0]['datatype']} = {sides[1]['term']}, FALSE)"
+    return _ordered(name, *sides)
+
+
+def _ordered(operator: str, left: dict[str, str], right: dict[str, str]) -> str:
+    numbers = f"{left['number']} {operator} {right['number']}"
+    textual = ", ".join(quoted(kind) for kind in sorted(values.TEXTUAL))
+    alike = f"{left['datatype']} = {right['datatype']} AND {left['datatype']} IN ({textual})"
+    texts = f"IF({alike}, {left['body']} {operator} {right['body']}, FALSE)"
+    return f"coalesce({numbers}, {texts}, FALSE)"
+
+
+_COLUMNS = ("term", "datatype", "body", "number", "ill")
+
+
+def _of(alias: str | int) -> dict[str, str]:
+    return {column: f"{alias}.{column}" for column in _COLUMNS}
+
+
+def _constant(term: str) -> dict[str, str]:
+    kind, number = values.datatype(term), values.number(term)
+    return {
+        "term": quoted(term),
+        "datatype": "CAST(NULL AS STRING)" if kind is None else quoted(kind),
+        "body": quoted(values.text(term)) if kind is not None else "''",
+        "number": "CAST(NULL AS DOUBLE)" if number is None else f"DOUBLE('{number!r}')",
+        "ill": "TRUE" if values.is_ill_typed(term) else "FALSE",
+    }
+
+
+def term_columns_sql() -> list[str]:
+    """Return expressions over `id, term` for the columns that checks of texts use.
+
+    Used with `selectExpr` in two steps, because the later ones read the earlier: see `terms_sql`.
+    """
+    literal = "startswith(term, '\"')"
+    end = "length(term) - instr(reverse(term), '\"') + 2"
+    return [
+        "id",
+        "term",
+        f"IF({literal}, substring(term, 2, length(term) - instr(reverse(term), '\"') - 1), NULL)"
+        " AS body",
+        f"CASE WHEN NOT {literal} THEN NULL"
+        f" WHEN endswith(term, '\"') THEN {quoted(values.STRING)}"
+        f" WHEN substring(term, {end}, 1) = '@' THEN {quoted(values.LANG_STRING)}"
+        f" ELSE substring(term, {end} + 2) END AS datatype",
+    ]
+
+
+def value_columns_sql() -> list[str]:
+    """Return expressions over `id, term, body, datatype` for the columns number and ill."""
+    fits = _fits_sql()
+    numeric = ", ".join(quoted(kind) for kind in sorted(values.NUMERIC))
+    value = "try_cast(replace(trim(body), 'INF', 'Infinity') AS DOUBLE)"
+    return [
+        *("id", "term", "body", "datatype"),
+        f"IF(datatype IN ({numeric}) AND body <> 'NaN' AND {fits}, {value}, NULL) AS number",
+        f"coalesce(NOT {fits}, FALSE) AS ill",
+    ]
+
+
+def _fits_sql() -> str:
+    """Return SQL that is true if a literal's text fits its datatype, or there is no pattern."""
+    kinds: dict[str, list[str]] = {}
+    for kind, pattern in values.PATTERNS.items():
+        kinds.setdefault(pattern, []).append(kind)
+    cases = "".join(
+        f"WHEN datatype IN ({', '.join(map(quoted, some))})"
+        f" THEN regexp_like(trim(body), {quoted(f'^({pattern})$')}) "
+        for pattern, some in kinds.items()
+    )
+    bounds = "".join(
+        f"WHEN datatype = {quoted(kind)} THEN coalesce({_within(low, high)}, FALSE) "
+        for kind, (low, high) in values.BOUNDS.items()
+    )
+    return f"((CASE {cases}ELSE TRUE END) AND (CASE {bounds}ELSE TRUE END))"
+
+
+def _within(low: int | None, high: int | None) -> str:
+    value = "try_cast(trim(body) AS DECIMAL(38, 0))"
+    tests = [f"{value} >= {low}"] if low is not None else []
+    tests += [f"{value} <= {high}"] if high is not None else []
+    return " AND ".join(tests)

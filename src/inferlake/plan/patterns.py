@@ -1,0 +1,69 @@
+"""Which facts can meet which atoms, by their constants alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+from inferlake.plan.clauses import Row
+
+T = TypeVar("T")
+
+
+class RowIndex(Generic[T]):
+    """Things under rows, found by a row whose constants do not contradict theirs."""
+
+    def __init__(self, items: Iterable[tuple[Row, T]]) -> None:
+        self._by_guard: dict[tuple[int, ...], list[tuple[Row, T]]] = defaultdict(list)
+        for row, item in items:
+            self._by_guard[_guard(row)].append((row, item))
+        # For each guard, by those of its places that a question has constants in.
+        self._indexes: dict[tuple, dict[tuple, list[T]]] = {}
+
+    def meeting(self, row: Row) -> Iterator[T]:
+        """Yield what stands under a row that some fact matching `row` could match too."""
+        for guard, items in self._by_guard.items():
+            known = tuple(i for i in guard if isinstance(row[i], int))
+            index = self._indexes.get((guard, known))
+            if index is None:
+                index = self._indexes[guard, known] = defaultdict(list)
+                for other, item in items:
+                    index[tuple(other[i] for i in known)].append(item)
+            yield from index.get(tuple(row[i] for i in known), ())
+
+
+def _guard(row: Row) -> tuple[int, ...]:
+    return tuple(i for i, slot in enumerate(row) if isinstance(slot, int))
+
+
+class Patterns:
+    """A set of rows, each standing for all facts that have its constants."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        abstract = (tuple(s if isinstance(s, int) else None for s in row) for row in rows)
+        self.rows: tuple[Row, ...] = tuple(dict.fromkeys(abstract))
+        self._index = RowIndex((row, row) for row in self.rows)
+
+    def cover(self, row: Row) -> bool:
+        """Tell whether every fact that matches `row` matches one of these."""
+        return any(set(_guard(one)) <= set(_guard(row)) for one in self._index.meeting(row))
+
+    def meet(self, row: Row) -> bool:
+        """Tell whether some fact that matches `row` may match one of these."""
+        return next(self._index.meeting(row), None) is not None
+
+    def meet_any(self, others: Patterns) -> bool:
+        """Tell whether some fact may match one of these and one of `others`."""
+        fewer, more = sorted((self, others), key=lambda patterns: len(patterns.rows))
+        return any(more.meet(row) for row in fewer.rows)
+
+    def values(self, place: int, most: int) -> frozenset[int] | None:
+        """Return the constants in one place, or None if any can be there or they are too many."""
+        found = {row[place] for row in self.rows}
+        if len(found) > most or not all(isinstance(value, int) for value in found):
+            return None
+        return frozenset(found)  # type: ignore[arg-type]
+
+    def __add__(self, other: Patterns) -> Patterns:
+        return Patterns(self.rows + other.rows)

@@ -1,0 +1,307 @@
+"""Groups and expanders as SQL text, in which `{name}` stands for a frame.
+
+The frames that a query needs come back beside its text, as `Input`s: which facts, or which table
+of constants. Whoever runs the query decides which files that means.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from inferlake.plan.checks_sql import check_sql
+from inferlake.plan.clauses import Check, Layout, Row, Slot
+from inferlake.plan.groups import Group
+from inferlake.plan.linear import Entry
+from inferlake.plan.patterns import Patterns
+
+
+def id_sql(id: int | None) -> str:
+    """Return an id as SQL: as text, because the smallest one would parse as a decimal."""
+    return f"BIGINT('{id}')"
+
+
+class Range(Enum):
+    """Which facts an atom ranges over, seen from one group."""
+
+    OLD = "old"  # those the group has worked through
+    NEW = "new"  # those it has not
+    ALL = "all"
+
+
+def variants(n: int) -> Iterator[tuple[Range, ...]]:
+    """Yield the semi-naive variants of an n-atom body: together they give each new match once.
+
+    >>> [[r.value for r in ranges] for ranges in variants(2)]
+    [['new', 'all'], ['old', 'new']]
+    """
+    for i in range(n):
+        yield (Range.OLD,) * i + (Range.NEW,) + (Range.ALL,) * (n - i - 1)
+
+
+@dataclass(frozen=True)
+class FactInput:
+    """Facts of a range that can match some patterns, as the application `of` sees them."""
+
+    range: Range
+    patterns: Patterns
+    of: object
+
+
+@dataclass(frozen=True)
+class TableInput:
+    """A table of constants."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class TermInput:
+    """The dictionary, with the columns that checks of texts need."""
+
+
+Input = FactInput | TableInput | TermInput
+
+
+@dataclass
+class Query:
+    """SQL text under construction, and the frames it asks for."""
+
+    layout: Layout
+    selects: list[str] = field(default_factory=list)
+    inputs: dict[str, Input] = field(default_factory=dict)
+    texts: dict[int, str] = field(default_factory=dict)  # of the program's constants
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def input(self, what: Input) -> str:
+        """Return the placeholder of a frame."""
+        for name, known in self.inputs.items():
+            if known is what:
+                return f"{{{name}}}"
+        name = f"f{next(self._numbers)}"
+        self.inputs[name] = what
+        return f"{{{name}}}"
+
+    @property
+    def union(self) -> str:
+        """All that was added, with repetitions."""
+        return " UNION ALL ".join(self.selects)
+
+
+def add_variant(query: Query, group: Group, ranges: tuple[Range, ...], of: object) -> None:
+    """Add the facts that `group` derives with its atoms over `ranges`, from the side of `of`."""
+    _Join(query, group, ranges, of).add()
+
+
+class _Join:
+    """One SELECT: atoms joined in an order that follows their shared variables."""
+
+    def __init__(self, query: Query, group: Group, ranges: tuple[Range, ...], of: object) -> None:
+        self.query, self.group, self.ranges, self.of = query, group, ranges, of
+        self.columns = query.layout.columns
+        self.where: dict[str, str] = {}  # a variable or parameter, and the SQL it is bound to
+        self.tables: list[str] = []
+        self.filters: list[str] = []
+
+    def add(self, extra: Iterable[str] = ()) -> None:
+        group = self.group
+        pending = dict(enumerate(group.clause.body))
+        first = next((i for i, r in enumerate(self.ranges) if r is Range.NEW), 0)
+        self._atom(first, pending.pop(first))
+        if group.parameters:
+            self._parameters()
+        while pending:
+            # Most shared variables first: a join without any would be a product.
+            shared = {i: sum(self._bound(s) for s in row) for i, row in pending.items()}
+            chosen = max(pending, key=lambda i: (shared[i], -i))
+            self._atom(chosen, pending.pop(chosen))
+        for check in group.clause.checks:
+            self.filters.append(self._check(check))
+        made = ", ".join([*extra, *self._head()])
+        text = f"SELECT {made} FROM {' '.join(self.tables)}"
+        if self.filters:
+            text += " WHERE " + " AND ".join(self.filters)
+        self.query.selects.append(text)
+
+    def _head(self) -> list[str]:
+        head = self.group.clause.head or ()
+        return [
+            f"{self._value(slot)} AS {name}"
+            for slot, name in zip(head, self.columns[: len(head)], strict=True)
+        ]
+
+    def _atom(self, number: int, row: Row) -> None:
+        alias = f"a{number}"
+        found = FactInput(self.ranges[number], self.group.atoms[number], self.of)
+        conditions: list[str] = []
+        for slot, name in zip(row, self.columns, strict=True):
+            at = f"{alias}.{name}"
+            if isinstance(slot, int):
+                self.filters.append(f"{at} = {id_sql(slot)}")
+            elif isinstance(slot, str):
+                if slot in self.where:
+                    mine = self.where[slot].startswith(f"{alias}.")
+                    (self.filters if mine else conditions).append(f"{at} = {self.where[slot]}")
+                else:
+                    self.where[slot] = at
+        self._table(f"{self.query.input(found)} {alias}", conditions)
+
+    def _parameters(self) -> None:
+        rows = tuple(self.group.rows)
+        table = self.query.input(TableInput(self.group.parameters, rows))
+        conditions = []
+        for name in self.group.parameters:
+            if name in self.where:
+                conditions.append(f"{self.where[name]} = k.{name}")
+            else:
+                self.where[name] = f"k.{name}"
+        self._table(f"{table} k", conditions)
+
+    def _table(self, table: str, conditions: list[str]) -> None:
+        if not self.tables:
+            self.tables.append(table)
+        elif conditions:
+            self.tables.append(f"JOIN {table} ON {' AND '.join(conditions)}")
+        else:
+            self.tables.append(f"CROSS JOIN {table}")
+
+    def _check(self, check: Check) -> str:
+        if not check.needs_text:
+            return check_sql(check.name, [self._value(arg) for arg in check.args])
+        aliases: list[str | int] = []
+        for arg in check.args:
+            if isinstance(arg, int):
+                aliases.append(arg)
+                continue
+            alias = f"t{len(self.tables)}"
+            self._table(f"{self.query.input(_TERMS)} {alias}", [f"{alias}.id = {self._value(arg)}"])
+            aliases.append(alias)
+        return check_sql(check.name, aliases, self.query.texts)
+
+    def _bound(self, slot: Slot) -> bool:
+        return isinstance(slot, str) and slot in self.where
+
+    def _value(self, slot: Slot) -> str:
+        if slot is None:
+            return "BIGINT(0)"
+        return self.where[slot] if isinstance(slot, str) else id_sql(slot)
+
+
+_TERMS = TermInput()
+
+
+def add_witnesses(query: Query, number: int, group: Group, most: int) -> None:
+    """Add the bindings under which a constraint is broken, as an array of ids."""
+    join = _Join(query, group, (Range.ALL,) * len(group.clause.body), group)
+    names = witness_variables(group)
+    join.add([f"{number} AS broken", "{values} AS bindings"])
+    values = ", ".join(join.where[name] for name in names) or "BIGINT(0)"
+    text = query.selects.pop().replace("{values}", f"array({values})")
+    query.selects.append(f"(SELECT * FROM ({text}) found LIMIT {most})")
+
+
+def witness_variables(group: Group) -> tuple[str, ...]:
+    """Return the variables whose values say how a constraint is broken."""
+    slots = dict.fromkeys(s for row in group.origin for s in row if isinstance(s, str))
+    return tuple(slots)
+
+
+# --- The expander -------------------------------------------------------------------------------
+
+
+def add_expansion(query: Query, entries: Iterable[Entry], of: object) -> None:
+    """Add what `entries` make of the new facts: one scan for each kind of guard."""
+    guards: dict[tuple, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        guards[_guard_kind(entry)].append(entry)
+    for (places, equal), some in guards.items():
+        _add_guarded(query, places, equal, some, of)
+
+
+def _guard_kind(entry: Entry) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Return where a body has constants, and which of its places must be equal."""
+    first: dict[str, int] = {}
+    equal = [
+        (first[slot], i)
+        for i, slot in enumerate(entry.body)
+        if isinstance(slot, str) and first.setdefault(slot, i) != i
+    ]
+    return entry.guard, tuple(equal)
+
+
+def _add_guarded(
+    query: Query,
+    places: tuple[int, ...],
+    equal: tuple[tuple[int, int], ...],
+    entries: list[Entry],
+    of: object,
+) -> None:
+    columns = query.layout.columns
+    templates = {template: n for n, template in enumerate(dict.fromkeys(map(_template, entries)))}
+    guards = [f"g{i}" for i in places]
+    heads = [f"h{i}" for i in range(len(columns))]
+    rows = tuple(
+        (
+            *(entry.body[i] for i in places),
+            *(slot if isinstance(slot, int) else 0 for slot in entry.head),
+            templates[_template(entry)],
+        )
+        for entry in entries
+    )
+    table = query.input(TableInput((*guards, *heads, "template"), rows))  # type: ignore[arg-type]
+    facts = query.input(FactInput(Range.NEW, Patterns(entry.body for entry in entries), of))
+    made = [f"{_head_column(i, columns, templates)} AS {name}" for i, name in enumerate(columns)]
+    on = [f"f.{columns[i]} = k.g{i}" for i in places]
+    join = f"JOIN {table} k ON {' AND '.join(on)}" if on else f"CROSS JOIN {table} k"
+    where = [f"f.{columns[a]} = f.{columns[b]}" for a, b in equal]
+    where += _template_checks(columns, templates)
+    text = f"SELECT {', '.join(made)} FROM {facts} f {join}"
+    query.selects.append(text + (" WHERE " + " AND ".join(where) if where else ""))
+
+
+_Template = tuple[Row, tuple[Check, ...]]
+
+
+def _template(entry: Entry) -> _Template:
+    """Return what of an entry is not a number in a table: where its head comes from, its checks."""
+    return tuple(None if isinstance(slot, int) else slot for slot in entry.head), entry.checks
+
+
+def _head_column(place: int, columns: tuple[str, ...], templates: dict[_Template, int]) -> str:
+    """Return SQL for a column of the head, which templates take from different places."""
+    sources: dict[str, list[int]] = defaultdict(list)
+    for (head, _), number in templates.items():
+        slot = head[place]
+        sources[f"k.h{place}" if slot is None else _of_fact(slot, columns)].append(number)
+    *others, last = sorted(sources, key=lambda source: len(sources[source]))
+    cases = "".join(
+        f"WHEN k.template IN ({', '.join(map(str, sources[source]))}) THEN {source} "
+        for source in others
+    )
+    return f"CASE {cases}ELSE {last} END" if cases else last
+
+
+def _template_checks(columns: tuple[str, ...], templates: dict[_Template, int]) -> Iterator[str]:
+    asked: dict[Check, list[int]] = defaultdict(list)
+    for (_, checks), number in templates.items():
+        for check in checks:
+            asked[check].append(number)
+    for check, numbers in asked.items():
+        args = [
+            _of_fact(arg, columns) if isinstance(arg, str) else id_sql(arg) for arg in check.args
+        ]
+        holds = check_sql(check.name, args)
+        if len(numbers) == len(templates):
+            yield holds
+        else:
+            yield f"(k.template NOT IN ({', '.join(map(str, numbers))}) OR {holds})"
+
+
+def _of_fact(slot: Slot, columns: tuple[str, ...]) -> str:
+    """Return the column that an entry's variable is named after."""
+    assert isinstance(slot, str)
+    return f"f.{columns[int(slot[1:])]}"

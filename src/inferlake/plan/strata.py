@@ -1,0 +1,66 @@
+"""In which order groups run: what others need comes first, what needs itself runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from inferlake.plan.groups import Group
+from inferlake.plan.linear import Entry
+from inferlake.plan.patterns import Patterns, RowIndex
+
+
+def strata(groups: Sequence[Group], entries: Iterable[Entry]) -> list[int]:
+    """Return the stratum of each group: it never needs what a later stratum derives.
+
+    A group needs another if some fact that the other derives, or that `entries` make of it, can
+    match an atom of its body. Constants decide that, not the names of relations alone.
+    """
+    index = RowIndex((entry.body, entry.head) for entry in entries)
+    derived = [_expanded(group.heads, index) for group in groups]
+    feeds = [
+        [j for j, other in enumerate(groups) if any(map(made.meet_any, other.atoms))]
+        for made in derived
+    ]
+    return _components(feeds)
+
+
+def _expanded(heads: Patterns, entries: RowIndex) -> Patterns:
+    return Patterns([*heads.rows, *(made for row in heads.rows for made in entries.meeting(row))])
+
+
+def _components(feeds: list[list[int]]) -> list[int]:
+    """Number the strongly connected components so that edges lead to higher or equal numbers.
+
+    Tarjan's algorithm, without recursion; it finds components in the reverse of that order.
+    """
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    component: dict[int, int] = {}
+    stack: list[int] = []
+    count = 0
+    for root in range(len(feeds)):
+        work = [(root, iter(feeds[root]))] if root not in index else []
+        while work:
+            node, successors = work[-1]
+            if node not in index:
+                index[node] = low[node] = len(index)
+                stack.append(node)
+            following = next((n for n in successors if n not in component), None)
+            if following is not None:
+                if following not in index:
+                    work.append((following, iter(feeds[following])))
+                else:
+                    low[node] = min(low[node], index[following])
+                continue
+            work.pop()
+            if work:
+                parent = work[-1][0]
+                low[parent] = min(low[parent], low[node])
+            if low[node] == index[node]:
+                while True:
+                    member = stack.pop()
+                    component[member] = count
+                    if member == node:
+                        break
+                count += 1
+    return [count - 1 - component[node] for node in range(len(feeds))]

@@ -1,0 +1,62 @@
+"""Programs from what a user names: profiles of this package, and rule files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+
+from pyarrow.fs import FileType
+
+from inferlake.errors import RuleError
+from inferlake.paths import place
+from inferlake.rules.check import checked
+from inferlake.rules.model import Program
+from inferlake.rules.parse import parse
+
+PROFILES = ("rdfs", "rdfs-full", "owl-horst", "owl2rl")
+NONE = "none"
+DEFAULT = ("rdfs",)
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """The text of one profile or file. A store keeps these: its rules do not change under it."""
+
+    name: str
+    text: str
+
+
+def read_rules(names: Iterable[str]) -> tuple[RuleText, ...]:
+    """Return the texts of profiles and rule files; `none` stands for no rules at all."""
+    wanted = list(dict.fromkeys(names))
+    if NONE in wanted:
+        if len(wanted) > 1:
+            raise RuleError("none means no rules, and others are named too: leave one of them out")
+        return ()
+    return tuple(_read(name) for name in wanted)
+
+
+def compiled(texts: Iterable[RuleText]) -> Program:
+    """Return the one program that `texts` make, or raise `RuleError` with all that is wrong."""
+    program = Program()
+    for text in texts:
+        program += parse(text.text, text.name)
+    return checked(program)
+
+
+def _read(name: str) -> RuleText:
+    if name in PROFILES:
+        file = resources.files("inferlake.rules.profiles").joinpath(f"{name}.dl")
+        return RuleText(name, file.read_text(encoding="utf-8"))
+    at = place(name)
+    if at.info().type != FileType.File:
+        raise RuleError(
+            f"{name}: neither a profile ({', '.join(PROFILES)}, {NONE}) nor a file; check the name"
+        )
+    with at.filesystem.open_input_file(at.path) as source:
+        raw = source.read()
+    try:
+        return RuleText(name, raw.decode("utf-8-sig"))
+    except UnicodeDecodeError as exc:
+        raise RuleError(f"{name}: not UTF-8 at byte {exc.start}; save it as UTF-8") from exc

@@ -1,0 +1,1 @@
+"""The profiles, as rule files."""

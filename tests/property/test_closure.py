@@ -1,0 +1,69 @@
+"""Every way of evaluating equals the reference evaluator, on programs that nobody would write."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inferlake.evaluate.reference import closure, contradictions
+from inferlake.plan.compile import Options
+from inferlake.rules.model import Program
+from inferlake.session import Engine
+from tests.property.closing import close
+from tests.property.programs import facts, programs
+
+# Specialised, plain, with a driver that can hold almost no schema, and without leaving idle out.
+OPTIONS = [
+    Options(),
+    Options(specialised=False),
+    Options(driver_facts=2),
+    Options(lean=False),
+]
+EXAMPLES = {"sail": 150, "spark": 6}
+
+
+@st.composite
+def cases(draw) -> tuple[Program, list, int]:
+    only_triples = draw(st.booleans())
+    found = draw(facts(only_triples))
+    return draw(programs(only_triples)), found, draw(st.integers(0, len(found)))
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=["specialised", "plain", "demoted", "thorough"])
+def test_a_closure_equals_the_reference(engine: Engine, options: Options) -> None:
+    @settings(
+        max_examples=EXAMPLES[engine.name],
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(cases())
+    def check(case: tuple[Program, list, int]) -> None:
+        program, given_facts, split = case
+        expected = closure(program, given_facts)
+        assert close(engine, program, given_facts, options=options).facts == expected
+        # The same in two steps: what was closed before is not derived again.
+        old = closure(program, given_facts[:split])
+        new = [fact for fact in given_facts[split:] if fact not in old]
+        assert close(engine, program, new, closed=old, options=options).facts == expected
+
+    check()
+
+
+def test_contradictions_equal_the_reference(engine: Engine) -> None:
+    @settings(
+        max_examples=EXAMPLES[engine.name],
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+    @given(cases())
+    def check(case: tuple[Program, list, int]) -> None:
+        program, given_facts, _ = case
+        from dataclasses import replace
+
+        first, *others = program.rules
+        constrained = Program((replace(first, heads=()), *others), program.schema)
+        expected = contradictions(constrained, closure(constrained, given_facts))
+        assert close(engine, constrained, given_facts).contradictions == expected
+
+    check()
