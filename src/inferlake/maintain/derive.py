@@ -135,6 +135,26 @@ _UNKNOWN_SQL = """
       ON added.s = known.s AND added.p = known.p AND added.o = known.o"""
 
 
+@dataclass
+class TableScratch(Scratch):
+    """Writes blocks of triples so that the table can take them over as they are."""
+
+    store: Store | None = None
+    version: int = 0
+
+    def write(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
+        assert self.store is not None
+        table = self.store.facts.table
+        rows = frame.selectExpr("s", "p", "o", f"BIGINT({self.version}) AS version")
+        return table.place, table.write(rows.sortWithinPartitions("p", "s", "o"))
+
+
+# So many blocks, or one block for so many facts, are taken over as files of the table; more are
+# written once again, together and placed.
+_ADOPTED_BLOCKS = 2
+_ADOPTED_FACTS = 100_000
+
+
 @dataclass(frozen=True)
 class Derivation:
     """How a change is to derive: under which rules (None: the store's own), and how far."""
@@ -173,24 +193,38 @@ class Deriver:
 
     def derive(self, base: Snapshot, added: Block, scratch: Place) -> Derived:
         """Derive what `added` facts bring to a version, or all of it if its rules were others."""
+        version = base.version + 1
+        rounds = Scratch(scratch)
+        if self.layout.only_triples:
+            rounds = TableScratch(scratch, store=self.store, version=version)
+        replaced: tuple[LiveFile, ...] = ()
         if self.rules.stand_in(base):
-            closure = self.close(scratch, self.stored(base), [added])
-            replaced: tuple[LiveFile, ...] = ()
+            closure = self.close(rounds, self.stored(base), [added])
         else:
-            closure = self.close(scratch, [], [*self.stored(base, ["asserted"]), added])
+            closure = self.close(rounds, [], [*self.stored(base, ["asserted"]), added])
             replaced = tuple(f for f in base.files if f.partition["layer"] == "derived")
         broken, more = closure.contradictions(_SHOWN)
         told = tuple(self._told(broken))
-        return Derived(closure, self.publish(closure, base.version + 1), replaced, told, more)
+        adopted = isinstance(rounds, TableScratch) and self._adopts(closure)
+        actions = self._adopted(closure) if adopted else self.publish(closure, version)
+        return Derived(closure, actions, replaced, told, more)
 
-    def close(self, scratch: Place, closed: list[Block], given: list[Block]) -> Closure:
+    def _adopts(self, closure: Closure) -> bool:
+        blocks = len(closure.fixpoint.new)
+        return blocks <= max(_ADOPTED_BLOCKS, closure.derived // _ADOPTED_FACTS)
+
+    def _adopted(self, closure: Closure) -> tuple[AddAction, ...]:
+        files = (file for block in closure.fixpoint.new for file in block.files)
+        return self.store.facts.actions(files, "derived")
+
+    def close(self, scratch: Scratch, closed: list[Block], given: list[Block]) -> Closure:
         """Derive all that follows from `given` facts on top of `closed` ones."""
         return evaluate(
             self.engine,
             Rules(self.rules.program, self.id_of),
             given,
             layout=self.layout,
-            scratch=Scratch(scratch),
+            scratch=scratch,
             terms=lambda: self.store.terms.frame(self.engine),
             closed=closed,
             options=self.how.options,
