@@ -34,8 +34,8 @@ def session(engine: Engine):
 
 @pytest.fixture
 def kb(engine: Engine, tmp_path: Path) -> Iterator[KnowledgeBase]:
-    """A knowledge base that does not exist yet, on each engine in turn."""
-    yield KnowledgeBase(tmp_path / "kb", engine=engine.name)
+    """A knowledge base that does not exist yet, without rules, on each engine in turn."""
+    yield KnowledgeBase(tmp_path / "kb", engine=engine.name, rules="none")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,13 +14,15 @@ from inferlake.errors import InputError, StoreError
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.export import export
 from inferlake.input import FRAME, discover
-from inferlake.maintain import LoadReport
+from inferlake.maintain import LoadReport, VerifyReport
 from inferlake.maintain.derive import Derivation
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
+from inferlake.rules.load import compiled
 from inferlake.session import Engine, EngineName, Sessions
 from inferlake.store import LAYERS, Layer, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
+from inferlake.store.facts import argument_columns
 from inferlake.store.failures import explained
 from inferlake.store.layout import RDF_TYPE
 from inferlake.store.table import Snapshot
@@ -143,6 +145,7 @@ class KnowledgeBase:
         rules: str | Sequence[str] | None = None,
         max_rounds: int | None = None,
         max_facts: int | None = None,
+        count: bool = False,
     ) -> LoadReport:
         """Add the triples of files, folders and globs, or of one DataFrame, as one new version.
 
@@ -153,6 +156,11 @@ class KnowledgeBase:
         `on_error="skip"` the rest is loaded and the report counts what was left out. A
         `transaction` such as `("nightly", 17)` makes a repeated call with the same or a lower
         number change nothing.
+
+        The version is closed under `rules`, by default those the store has. If they differ from
+        those, everything is derived anew. With `max_rounds` or `max_facts`, a load that would go
+        further fails and changes nothing. `count` also counts what each round derives before
+        repetitions are dropped.
         """
         self._writable()
         if on_error not in ("fail", "skip"):
@@ -180,7 +188,7 @@ class KnowledgeBase:
             how=Derivation(
                 self._rules if rules is None else _names(rules),
                 Limits(max_rounds, max_facts),
-                self._options,
+                replace(self._options, counted=count),
             ),
         )
 
@@ -257,10 +265,47 @@ class KnowledgeBase:
         watch = Stopwatch(self._progress)
         with explained(self._store.place, engine, "the facts are as they were"):
             with watch.phase("facts"):
-                facts = compact_facts(engine, self._store.facts)
+                facts = compact_facts(engine, self._store.facts, self._arities(snapshot))
             with watch.phase("terms"):
                 terms = compact_terms(engine, self._store.terms)
         return CompactReport(facts.version, facts, terms, engine.name, watch.seconds)
+
+    def rules(self) -> tuple[str, ...]:
+        """Return the names of the rules that this version is closed under."""
+        texts = self._store.rules_at(self._snapshot()) or ()
+        return tuple(text.name for text in texts)
+
+    def relation(self, name: str) -> DataFrame:
+        """Return the facts of a relation that the rules derive, as terms: c0, c1 and so on, layer.
+
+        Triples are a relation too, but `facts` gives them by better names.
+        """
+        snapshot = self._snapshot()
+        arities = self._arities(snapshot)
+        if name not in arities:
+            known = ", ".join(sorted(arities)) or "there are none"
+            raise InputError(f"no rule knows a relation {name}; relations: {known}")
+        engine = self._sessions.for_reading()
+        frames = [
+            self._store.facts.live(
+                engine, snapshot, layer, relation=name, arity=arities[name]
+            ).selectExpr("*", f"'{layer}' AS layer")
+            for layer in LAYERS
+        ]
+        columns = argument_columns(arities[name])
+        names = {column: f"c{place}" for place, column in enumerate(columns)}
+        stored = frames[0].unionAll(frames[1])
+        return self._store.terms.decode_columns(engine, stored, names, "layer")
+
+    def _arities(self, snapshot: Snapshot) -> dict[str, int]:
+        """Return the relations that a version's rules know, with their numbers of arguments."""
+        return compiled(self._store.rules_at(snapshot) or ()).arities
+
+    def verify(self) -> VerifyReport:
+        """Derive this version from its asserted facts again, and compare; change nothing."""
+        snapshot = self._snapshot()
+        engine = self._sessions.for_change(self._store.text_size(snapshot))
+        return maintain.verify(self._store, engine, snapshot, self._progress)
 
     def vacuum(self, older_than: timedelta = timedelta(days=7)) -> Vacuumed:
         """Delete files that only versions older than `older_than` need."""

@@ -19,6 +19,10 @@ class Progress(Protocol):
         """`size` more bytes of the phase are done, and `triples` more triples were seen."""
         ...
 
+    def note(self, line: str) -> None:
+        """Something is done that is worth a line of its own."""
+        ...
+
 
 class Silent:
     """Listens to nothing; the default of the library."""
@@ -26,6 +30,8 @@ class Silent:
     def phase(self, name: str, total: int | None = None) -> None: ...
 
     def advance(self, *, size: int = 0, triples: int = 0) -> None: ...
+
+    def note(self, line: str) -> None: ...
 
 
 class Stopwatch:

@@ -599,7 +599,7 @@ def test_a_disk_that_is_full_at_the_commit_stops_a_load(
     table: str, tmp_path: Path, disk: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = disk("size=20m")
-    kb = KnowledgeBase(at / "kb", engine="sail")
+    kb = KnowledgeBase(at / "kb", engine="sail", rules="none")
     (file,) = put(tmp_path, {"input.nt": text(triple("a"))})
     kb.load(file)
     put(tmp_path, {"input.nt": text(triple("a"), triple("b"))})
@@ -636,7 +636,7 @@ def test_a_store_that_is_read_only_can_be_read_and_not_written(
     monkeypatch.chdir(tmp_path)
     at = disk("size=20m")
     (file,) = put(tmp_path, {"input.nt": text(triple("a"))})
-    kb = KnowledgeBase(at / "kb", engine="sail")
+    kb = KnowledgeBase(at / "kb", engine="sail", rules="none")
     kb.load(file)
     disk("remount,ro")
     assert kb.stats().asserted == 1

@@ -81,6 +81,57 @@ def _tests(bound: list[Var]) -> st.SearchStrategy:
     return comparisons | kinds
 
 
+# Rules as people write them, over edges of a few colours: they join, recurse and feed each other.
+FORMS = [
+    ("{0}(x, y)", "{1}(x, y)"),
+    ("{0}(y, x)", "{1}(x, y)"),
+    ("{0}(x, z)", "{1}(x, y) {2}(y, z)"),
+    ("{0}(x, z)", "{1}(x, y) {1}(y, z)"),
+    ("{0}(x, z)", "{0}(x, y) {0}(y, z)"),
+    ("{0}(x, z)", "{0}(x, y) {1}(y, z)"),
+    ("{0}(y, z)", "{1}(x, y) {2}(x, z)"),
+    ("{0}(x, w)", "{1}(x, y) {2}(y, z) {1}(z, w)"),
+    ("{0}(x, x)", "{1}(x, y) {2}(y, x)"),
+    ("{0}(x, y)", "{1}(x, y) {2}(x, y)"),
+]
+_COLOURS = ["<e:p>", "<e:q>"]
+_NODES = [f"<e:{n}>" for n in range(5)]
+
+
+def form_rule(form: tuple[str, str], names: list[str], only_triples: bool) -> Rule:
+    """Return a rule of one form over edges of the colours `names`."""
+
+    def atom(text: str) -> Atom:
+        colour, _, args = text.format(*names).partition("(")
+        one, other = (Var(name.strip()) for name in args.split(","))
+        if only_triples:
+            return Atom(TRIPLE, (one, Term(colour), other))
+        return Atom(colour[3], (one, other))
+
+    head, *body = (atom(text.strip()) for text in " ".join(form).split(")") if text)
+    return Rule("form", (head,), tuple(body))
+
+
+@st.composite
+def chains(draw, only_triples: bool) -> tuple[Program, list]:
+    """Draw a program of such rules, with a graph for it."""
+    colours = st.sampled_from(_COLOURS)
+    rules = [
+        form_rule(draw(st.sampled_from(FORMS)), [draw(colours) for _ in range(3)], only_triples)
+        for _ in range(draw(st.integers(1, 4)))
+    ]
+    # A path of one colour gives rules something to recurse over; the rest are accidents.
+    path = draw(st.integers(0, len(_NODES) - 1))
+    colour = draw(colours)
+    graph = [(_NODES[n], colour, _NODES[n + 1]) for n in range(path)]
+    edges = st.tuples(st.sampled_from(_NODES), colours, st.sampled_from(_NODES))
+    graph = list(dict.fromkeys(graph + draw(st.lists(edges, max_size=3))))
+    found = [(TRIPLE, edge) if only_triples else (edge[1][3], edge[::2]) for edge in graph]
+    some = [Atom(TRIPLE, (Var("s"), Term(one), Var("o"))) for one in _COLOURS]
+    schema = draw(st.lists(st.sampled_from(some), max_size=1)) if only_triples else []
+    return Program(tuple(rules), tuple(schema)), found
+
+
 @st.composite
 def programs(draw, only_triples: bool) -> Program:
     """Draw rules, and schema patterns which may or may not be what their atoms ask for."""

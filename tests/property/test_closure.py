@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from inferlake.plan.compile import Options
 from inferlake.rules.model import Program
 from inferlake.session import Engine
 from tests.property.closing import close
-from tests.property.programs import facts, programs
+from tests.property.programs import FORMS, chains, facts, form_rule, programs
 
 # Specialised, plain, with a driver that can hold almost no schema, and without leaving idle out.
 OPTIONS = [
@@ -20,14 +22,17 @@ OPTIONS = [
     Options(driver_facts=2),
     Options(lean=False),
 ]
-EXAMPLES = {"sail": 150, "spark": 6}
+EXAMPLES = {"sail": 60, "spark": 4}
 
 
 @st.composite
 def cases(draw) -> tuple[Program, list, int]:
     only_triples = draw(st.booleans())
-    found = draw(facts(only_triples))
-    return draw(programs(only_triples)), found, draw(st.integers(0, len(found)))
+    if draw(st.booleans()):
+        program, found = draw(chains(only_triples))
+    else:
+        program, found = draw(programs(only_triples)), draw(facts(only_triples))
+    return program, found, draw(st.integers(0, len(found)))
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["specialised", "plain", "demoted", "thorough"])
@@ -48,6 +53,20 @@ def test_a_closure_equals_the_reference(engine: Engine, options: Options) -> Non
         assert close(engine, program, new, closed=old, options=options).facts == expected
 
     check()
+
+
+@pytest.mark.parametrize("first", range(len(FORMS)), ids=[body for _, body in FORMS])
+def test_every_pair_of_common_rules_equals_the_reference(engine: Engine, first: int) -> None:
+    """The second rule feeds on what the first derives: both must be done, and no step be missed."""
+    nodes = [f"<e:{n}>" for n in range(7)]
+    graph = [("triple", (one, "<e:p>", other)) for one, other in itertools.pairwise(nodes)]
+    graph.append(("triple", (nodes[1], "<e:q>", nodes[4])))
+    seconds = FORMS if engine.name == "sail" else FORMS[7:8]
+    for second in seconds:
+        lower = form_rule(FORMS[first], ["<e:p>", "<e:p>", "<e:q>"], only_triples=True)
+        upper = form_rule(second, ["<e:r>", "<e:p>", "<e:p>"], only_triples=True)
+        program = Program((lower, upper))
+        assert close(engine, program, graph).facts == closure(program, graph)
 
 
 def test_contradictions_equal_the_reference(engine: Engine) -> None:

@@ -15,6 +15,8 @@ EXIT_CODES = {
     errors.NewerFormat: 3,
     errors.VersionNotFound: 3,
     errors.Conflict: 3,
+    errors.RuleError: 5,
+    errors.LimitReached: 6,
     errors.EngineError: 4,
     errors.JavaMissing: 4,
 }

@@ -132,17 +132,68 @@ def cli(
     show_default=True,
     help="A bad statement stops the load, or is skipped and counted.",
 )
+@click.option(
+    "--rules",
+    multiple=True,
+    metavar="PROFILE|FILE",
+    help="rdfs, rdfs-full, owl-horst, owl2rl, none, or a rule file; repeatable. By default the"
+    " rules that KB has, and rdfs for a new one.",
+)
+@click.option("--max-rounds", type=click.IntRange(0), help="Fail rather than take more rounds.")
+@click.option("--max-facts", type=click.IntRange(0), help="Fail rather than derive more facts.")
+@click.option("--count", is_flag=True, help="Count derivations before repetitions are dropped.")
+@click.option("--fail-on-inconsistency", is_flag=True, help="Exit with 1 if the facts conflict.")
 @click.pass_obj
 def load(
-    settings: Settings, kb: str, inputs: tuple[str, ...], format: str | None, on_error: str
+    settings: Settings,
+    kb: str,
+    inputs: tuple[str, ...],
+    format: str | None,
+    on_error: str,
+    rules: tuple[str, ...],
+    max_rounds: int | None,
+    max_facts: int | None,
+    count: bool,
+    fail_on_inconsistency: bool,
 ) -> None:
-    """Add RDF files to KB as one new version; create KB if there is none."""
+    """Add RDF files, and all that follows from them, to KB as one new version.
+
+    Creates KB if there is none.
+    """
     with settings.opened(kb) as opened:
-        report = opened.load(*inputs, format=format, on_error=on_error)  # type: ignore[arg-type]
+        report = opened.load(
+            *inputs,
+            format=format,
+            on_error=on_error,  # type: ignore[arg-type]
+            rules=rules or None,
+            max_rounds=max_rounds,
+            max_facts=max_facts,
+            count=count,
+        )
     if not settings.json:
         for bad in report.bad:
             print(f"skipped {bad}", file=sys.stderr)
+        for broken in report.contradictions:
+            print(f"contradiction: {broken}", file=sys.stderr)
     settings.say(str(report), report.as_dict())
+    if report.contradictions and fail_on_inconsistency:
+        sys.exit(1)
+
+
+@cli.command()
+@click.argument("kb")
+@click.option("--version", type=int, help="A version of the past; `history` lists them.")
+@click.pass_obj
+def verify(settings: Settings, kb: str, version: int | None) -> None:
+    """Derive all of KB from its asserted facts again, and compare; exit with 1 if they differ."""
+    with settings.opened(kb) as opened:
+        report = (opened if version is None else opened.at(version)).verify()
+    if not settings.json:
+        for difference in report.differences:
+            print(difference, file=sys.stderr)
+    settings.say(str(report), report.as_dict())
+    if not report.ok:
+        sys.exit(1)
 
 
 @cli.command()

@@ -36,6 +36,9 @@ class Bar:
         seen = f"{self._triples:,} triples, {rate:,.0f}/s"
         self._progress.update(self._task, advance=size, seen=seen)
 
+    def note(self, line: str) -> None:
+        self._progress.console.print(line, highlight=False, markup=False)
+
     def close(self) -> None:
         self._progress.stop()
 
@@ -63,6 +66,9 @@ class Lines:
             line = f"{self._phase}: {self._triples:,} triples, {rate:,.0f}/s"
             print(line, file=sys.stderr, flush=True)
 
+    def note(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
     def close(self) -> None: ...
 
 
@@ -72,6 +78,8 @@ class Quiet:
     def phase(self, name: str, total: int | None = None) -> None: ...
 
     def advance(self, *, size: int = 0, triples: int = 0) -> None: ...
+
+    def note(self, line: str) -> None: ...
 
     def close(self) -> None: ...
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+RDF_TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+
+
 @dataclass(frozen=True)
 class Rules:
     """A program in the ids of one dictionary."""
@@ -124,6 +127,7 @@ def evaluate(
         patterns(rules.program, layout, rules.id_of),
         scratch,
         dictionary,
+        rules.id_of(RDF_TYPE),
         rules.texts,
         options or Options(),
         limits or Limits(),

@@ -34,6 +34,8 @@ def contradictions(fixpoint: Fixpoint, most: int) -> tuple[list[Contradiction], 
             found += [_contradiction(group, group.parameters, row) for row in some[:most]]
             more |= len(some) > most
             continue
+        if not all(map(fixpoint.may_hold, group.atoms)):
+            continue
         add_witnesses(query, len(asked), group, most + 1)
         asked.append(group)
     if query.selects:

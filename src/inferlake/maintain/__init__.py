@@ -2,5 +2,6 @@
 
 from inferlake.maintain.load import load
 from inferlake.maintain.report import LoadReport
+from inferlake.maintain.verify import VerifyReport, verify
 
-__all__ = ["LoadReport", "load"]
+__all__ = ["LoadReport", "VerifyReport", "load", "verify"]

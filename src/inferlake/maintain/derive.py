@@ -26,8 +26,8 @@ from inferlake.progress import Progress
 from inferlake.rules.model import TRIPLE
 from inferlake.session import Engine
 from inferlake.store import LAYERS, Layer, Store
-from inferlake.store.facts import Candidates, stored_columns
-from inferlake.store.layout import place_facts, rows_per_file
+from inferlake.store.compact import write_facts
+from inferlake.store.facts import Candidates
 from inferlake.store.table import LiveFile, Snapshot
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class Deriver:
             closed=closed,
             options=self.how.options,
             limits=self.how.limits,
-            listen=lambda done: self.progress.phase(str(done)),
+            listen=lambda done: self.progress.note(str(done)),
         )
 
     def stored(self, snapshot: Snapshot, layers: Iterable[Layer] = LAYERS) -> list[Block]:
@@ -247,17 +247,10 @@ class Deriver:
         actions: list[AddAction] = []
         facts = self.store.facts
         for relation, size in closure.counts().items():
-            columns = stored_columns(self.layout.arities[relation])
-            rows = closure.relation(relation, derived_only=True)
-            rows = rows.selectExpr(*columns, f"BIGINT({version}) AS version")
-            if relation == TRIPLE:
-                placed, parts = place_facts(self.engine, rows, size)
-                near = placed.repartition(parts, "part")
-                files = facts.table.write(
-                    near.sortWithinPartitions("part", "p", "s", "o"), by="part"
-                )
-            else:
-                files = facts.table.write(rows.coalesce(-(-size // rows_per_file(size))))
+            found = closure.relation(relation, derived_only=True)
+            rows = found.selectExpr("*", f"BIGINT({version}) AS version")
+            arity = self.layout.arities[relation]
+            files = write_facts(self.engine, facts, relation, arity, rows, size)
             actions += facts.actions(files, "derived", relation=relation)
         return tuple(actions)
 

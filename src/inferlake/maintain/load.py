@@ -22,6 +22,7 @@ from inferlake.maintain.rules import ChosenRules, add_constants, chosen_rules
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.progress import Progress, Stopwatch
+from inferlake.rules.load import compiled, read_rules
 from inferlake.session import Engine
 from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates
@@ -70,6 +71,8 @@ def load(
     committed before changes nothing. On any error the store is as it was.
     """
     how = how or Derivation()
+    if how.rules is not None:
+        compiled(read_rules(how.rules))  # before any work
     watch = Stopwatch(progress)
     with explained(store.place, engine, "nothing was loaded"):
         if store.exists():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ class ChosenRules:
     store: Store
     texts: tuple[RuleText, ...]
     digest: str
+    program: Program
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -32,10 +32,6 @@ class ChosenRules:
     def said(self) -> dict[str, Any]:
         """What a commit says of its rules."""
         return {"names": list(self.names), "digest": self.digest}
-
-    @cached_property
-    def program(self) -> Program:
-        return compiled(self.texts)
 
     def stand_in(self, snapshot: Snapshot) -> bool:
         """Tell whether a version is closed under just these rules."""
@@ -50,8 +46,8 @@ def chosen_rules(store: Store, named: Iterable[str] | None) -> ChosenRules:
         texts = store.rules_at(store.snapshot())
     if texts is None:
         texts = read_rules(DEFAULT)
-    compiled(texts)  # what is wrong with them must show before anything is written
-    return ChosenRules(store, texts, store.rules.save(texts))
+    program = compiled(texts)  # what is wrong with them must show before anything is written
+    return ChosenRules(store, texts, store.rules.save(texts), program)
 
 
 def add_constants(store: Store, engine: Engine, rules: ChosenRules) -> None:

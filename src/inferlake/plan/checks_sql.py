@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from inferlake.rules import values
@@ -51,11 +52,13 @@ def _of(alias: str | int) -> dict[str, str]:
 
 def _constant(term: str) -> dict[str, str]:
     kind, number = values.datatype(term), values.number(term)
+    if number is not None and math.isnan(number):
+        number = None  # it compares with nothing, and engines have it above all numbers
     return {
         "term": quoted(term),
         "datatype": "CAST(NULL AS STRING)" if kind is None else quoted(kind),
         "body": quoted(values.text(term)) if kind is not None else "''",
-        "number": "CAST(NULL AS DOUBLE)" if number is None else f"DOUBLE('{number!r}')",
+        "number": "CAST(NULL AS DOUBLE)" if number is None else f"DOUBLE('{number + 0.0!r}')",
         "ill": "TRUE" if values.is_ill_typed(term) else "FALSE",
     }
 
@@ -83,7 +86,8 @@ def value_columns_sql() -> list[str]:
     """Return expressions over `id, term, body, datatype` for the columns number and ill."""
     fits = _fits_sql()
     numeric = ", ".join(quoted(kind) for kind in sorted(values.NUMERIC))
-    value = "try_cast(replace(trim(body), 'INF', 'Infinity') AS DOUBLE)"
+    # Adding zero makes one of the two zeros, which Sail would tell apart.
+    value = "try_cast(replace(body, 'INF', 'Infinity') AS DOUBLE) + DOUBLE(0)"
     return [
         *("id", "term", "body", "datatype"),
         f"IF(datatype IN ({numeric}) AND body <> 'NaN' AND {fits}, {value}, NULL) AS number",
@@ -98,7 +102,7 @@ def _fits_sql() -> str:
         kinds.setdefault(pattern, []).append(kind)
     cases = "".join(
         f"WHEN datatype IN ({', '.join(map(quoted, some))})"
-        f" THEN regexp_like(trim(body), {quoted(f'^({pattern})$')}) "
+        f" THEN regexp_like(body, {quoted(_whole(pattern))}) "
         for pattern, some in kinds.items()
     )
     bounds = "".join(
@@ -108,8 +112,17 @@ def _fits_sql() -> str:
     return f"((CASE {cases}ELSE TRUE END) AND (CASE {bounds}ELSE TRUE END))"
 
 
+def _whole(pattern: str) -> str:
+    """Not `$`, which in Java also matches before a line separator at the end."""
+    return rf"\A({pattern})\z"
+
+
 def _within(low: int | None, high: int | None) -> str:
-    value = "try_cast(trim(body) AS DECIMAL(38, 0))"
+    # A decimal holds 38 digits; any bound is smaller than 37 nines.
+    digits = r"regexp_replace(body, '^[+-]?0*', '')"
+    clipped = f"IF(length({digits}) > 37, repeat('9', 37), {digits})"
+    sign = "IF(startswith(body, '-'), '-', '')"
+    value = f"try_cast(concat({sign}, '0', {clipped}) AS DECIMAL(38, 0))"
     tests = [f"{value} >= {low}"] if low is not None else []
     tests += [f"{value} <= {high}"] if high is not None else []
     return " AND ".join(tests)

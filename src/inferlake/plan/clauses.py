@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from inferlake.rules.model import TRIPLE, Atom, Comparison, Kind, Program, Rule, Term
 from inferlake.rules.model import Slot as RuleSlot
+from inferlake.rules.values import holds
 from inferlake.terms.ids import is_iri, is_resource
 
 # A constant's id, a variable's name, or filling.
@@ -168,12 +169,17 @@ def clauses(program: Program, shape: Layout, id_of: Callable[[str], int]) -> tup
 def patterns(program: Program, shape: Layout, id_of: Callable[[str], int]) -> tuple[Row, ...]:
     """Return the program's schema patterns as rows."""
     known = (atom for atom in program.schema if atom.relation in shape.arities)
-    return tuple(dict.fromkeys(_row(atom, shape, id_of) for atom in known))
+    rows = dict.fromkeys(_row(atom, shape, id_of) for atom in known)
+    # Without a constant, a pattern would make schema of all there is.
+    return tuple(row for row in rows if any(isinstance(slot, int) for slot in row))
 
 
 def _clauses(rule: Rule, shape: Layout, id_of: Callable[[str], int]) -> Iterator[Clause]:
+    # A test on constants alone says by itself whether there is a rule.
+    if not all(holds(test, *texts) for test in rule.tests if (texts := _texts(test)) is not None):
+        return
     body = tuple(dict.fromkeys(_row(atom, shape, id_of) for atom in rule.body))
-    checks = tuple(_check(test, id_of) for test in rule.tests)
+    checks = tuple(_check(test, id_of) for test in rule.tests if _texts(test) is None)
     for head in rule.heads or (None,):
         row = None if head is None else _row(head, shape, id_of)
         if row in body:
@@ -200,6 +206,12 @@ def _soundness(head: Atom, rule: Rule) -> Iterator[Check]:
 
 def _row(atom: Atom, shape: Layout, id_of: Callable[[str], int]) -> Row:
     return shape.row(atom.relation, (_slot(arg, id_of) for arg in atom.args))
+
+
+def _texts(test: Comparison | Kind) -> tuple[str, ...] | None:
+    """Return the terms that a test is about, or None if some are not known yet."""
+    found = tuple(arg.text for arg in test.args if isinstance(arg, Term))
+    return found if len(found) == len(test.args) else None
 
 
 def _check(test: Comparison | Kind, id_of: Callable[[str], int]) -> Check:

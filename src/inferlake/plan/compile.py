@@ -21,6 +21,8 @@ class Options:
     # Leave out applications of rules that can only repeat what is known.
     lean: bool = True
     driver_facts: int = DRIVER_FACTS
+    # Count what each round derives before repetitions are dropped: one more query a round.
+    counted: bool = False
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ def only_repeats(
 ) -> bool:
     """Tell whether applying `consumers` to what `producers` derived, as atom `place`, is idle.
 
-    `settled` are rules of earlier strata: what they derive is there, and older than what the
-    producers derived. So each application that is left out stands back for one on older facts, and
-    some application at the end of that chain is carried out.
+    `settled` are rules of strata before the producers' and the consumers': what they derive is
+    there, and older than what the producers derived. So each application that is left out stands
+    back for one on older facts, and some application at the end of that chain is carried out.
     """
     takers, makers, done = tuple(consumers), tuple(producers), tuple(settled)
     if len(takers) * len(makers) > _MOST_PAIRS or len(done) > _MOST_PAIRS:

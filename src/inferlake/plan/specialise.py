@@ -60,7 +60,7 @@ def specialise(
         try:
             found = _specialised(rules, schema, filter(schema.cover, given), limit)
         except _Overfull as exc:
-            demoted.append(exc.largest)
+            demoted += [row for row in patterns if Patterns([row]).rows == (exc.largest,)]
             continue
         return Specialised(found.schema, found.besides, found.rows, tuple(demoted))
 
@@ -113,7 +113,7 @@ def _rows(
     for bindings in matches(inner, facts):
         if inside.bound(bindings) is not None:
             found.add(tuple(bindings[name] for name in wanted))  # type: ignore[misc]
-            if len(found) > limit:
+            if inner and len(found) > limit:
                 raise TooManyFacts
     clause = Clause(rule.name, rule.head, outer, rest)
     return Template(clause, tuple(wanted), rule.body if rule.head is None else ()), found

@@ -152,13 +152,15 @@ class _Join:
 
     def _parameters(self) -> None:
         rows = tuple(self.group.rows)
-        table = self.query.input(TableInput(self.group.parameters, rows))
+        # Named by number: engines would take the variables ?c and ?C for one column.
+        columns = tuple(f"k{number}" for number in range(len(self.group.parameters)))
+        table = self.query.input(TableInput(columns, rows))
         conditions = []
-        for name in self.group.parameters:
+        for name, column in zip(self.group.parameters, columns, strict=True):
             if name in self.where:
-                conditions.append(f"{self.where[name]} = k.{name}")
+                conditions.append(f"{self.where[name]} = k.{column}")
             else:
-                self.where[name] = f"k.{name}"
+                self.where[name] = f"k.{column}"
         self._table(f"{table} k", conditions)
 
     def _table(self, table: str, conditions: list[str]) -> None:

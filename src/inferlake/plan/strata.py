@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from inferlake.plan.clauses import Row
 from inferlake.plan.groups import Group
 from inferlake.plan.linear import Entry
 from inferlake.plan.patterns import Patterns, RowIndex
@@ -15,7 +16,7 @@ def strata(groups: Sequence[Group], entries: Iterable[Entry]) -> list[int]:
     A group needs another if some fact that the other derives, or that `entries` make of it, can
     match an atom of its body. Constants decide that, not the names of relations alone.
     """
-    index = RowIndex((entry.body, entry.head) for entry in entries)
+    index = RowIndex((entry.body, entry) for entry in entries)
     derived = [_expanded(group.heads, index) for group in groups]
     feeds = [
         [j for j, other in enumerate(groups) if any(map(made.meet_any, other.atoms))]
@@ -24,8 +25,24 @@ def strata(groups: Sequence[Group], entries: Iterable[Entry]) -> list[int]:
     return _components(feeds)
 
 
-def _expanded(heads: Patterns, entries: RowIndex) -> Patterns:
-    return Patterns([*heads.rows, *(made for row in heads.rows for made in entries.meeting(row))])
+def _expanded(heads: Patterns, entries: RowIndex[Entry]) -> Patterns:
+    """Return `heads` and all that entries make of them, step by step: they may not be closed."""
+    found = dict.fromkeys(heads.rows)
+    pending = list(found)
+    while pending:
+        row = pending.pop()
+        for entry in entries.meeting(row):
+            made = _made(entry, row)
+            if made not in found:
+                found[made] = None
+                pending.append(made)
+    return Patterns(found)
+
+
+def _made(entry: Entry, row: Row) -> Row:
+    """Return what an entry makes of the facts with a row's constants."""
+    known = {slot: at for slot, at in zip(entry.body, row, strict=True) if isinstance(at, int)}
+    return tuple(slot if isinstance(slot, int) else known.get(slot) for slot in entry.head)
 
 
 def _components(feeds: list[list[int]]) -> list[int]:

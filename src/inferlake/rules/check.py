@@ -57,12 +57,21 @@ def _arities(program: Program) -> Iterator[str]:
                     f"{atom.relation} has {found} arguments here and {arity}{place};"
                     " use one number everywhere",
                 )
+    for atom in program.schema:
+        found, (arity, where) = len(atom.args), first.get(atom.relation, (len(atom.args), None))
+        if arity != found:
+            place = f" at {where.source}" if where is not None and where.source.line else ""
+            yield (
+                f"R104 @schema {atom}: {atom.relation} has {found} arguments here and"
+                f" {arity}{place}; use one number everywhere"
+            )
 
 
 def _not_rdf(program: Program) -> Iterator[str]:
     for rule in program.rules:
         for head in rule.heads:
-            if head.relation == TRIPLE and (slot := _misplaced(head)) is not None:
+            triple = head.relation == TRIPLE and len(head.args) == _TRIPLE_ARITY
+            if triple and (slot := _misplaced(head)) is not None:
                 yield _complaint(
                     "R107", rule, f"{slot} cannot stand there in a triple: {head}; swap the terms"
                 )

@@ -54,7 +54,7 @@ def parse(text: str, file: str = "rules") -> Program:
 
 
 def _lines(text: str, file: str) -> Iterator[Any]:
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # splitlines also breaks inside literals
         words = line.strip()
         if words and not words.startswith(("%", "#", "//")):
             yield from _parsed("line", line, file, PREFIXES, number)
@@ -96,8 +96,9 @@ class _Reader(Transformer):
         name, iri = found
         self._prefixes[name[:-1]] = self._iri(iri, iri[1:-1]).text[1:-1]
 
-    def schema(self, atoms: list[tuple[Atom, Token]]) -> tuple[Atom, ...]:
-        return tuple(atom for atom, _ in atoms)
+    def schema(self, atoms: list[tuple[Atom | Kind, Token]]) -> tuple[Atom, ...]:
+        self._fresh = itertools.count()
+        return self._atoms(atoms, "use it in the body of a rule")
 
     def rule(self, found: list[Rule]) -> Rule:
         return found[0]
@@ -105,20 +106,29 @@ class _Reader(Transformer):
     def rule_body(self, found: list[Any]) -> Rule:
         name, heads, body = found
         body = body or []
-        first = (heads or body)[0][1]
+        first = heads[0][1]
+        # Fresh names begin again: the same rule in two files is one rule.
+        self._fresh = itertools.count()
         atoms = tuple(item for item, _ in body if isinstance(item, Atom))
         tests = tuple(item for item, _ in body if isinstance(item, Test))
         label = name or f"line{first.line + self._offset}"
-        for head, token in heads:
-            if isinstance(head, Kind):
-                raise self._error("R110", token, f"{head.name} is a test; use it in the body")
-        return Rule(label, tuple(h for h, _ in heads), atoms, tests, self._source(first))
+        made = self._atoms(heads, "use it in the body")
+        return Rule(label, made, atoms, tests, self._source(first))
+
+    def _atoms(
+        self, found: list[tuple[Atom | Kind | None, Token]], remedy: str
+    ) -> tuple[Atom, ...]:
+        """Return atoms that are stated rather than asked; `false` stands for none."""
+        for item, token in found:
+            if isinstance(item, Kind):
+                raise self._error("R110", token, f"{item.name} is a test; {remedy}")
+        return tuple(item for item, _ in found if isinstance(item, Atom))
 
     def name(self, found: list[Token]) -> str:
         return str(found[0])
 
-    def contradiction(self, _: list[Token]) -> list[Any]:
-        return []
+    def contradiction(self, found: list[Token]) -> list[Any]:
+        return [(None, found[0])]
 
     heads = body = list
 
@@ -156,7 +166,8 @@ class _Reader(Transformer):
         """A bare word: a variable as Datalog has them, a boolean, or `a` for rdf:type."""
         word = found[0]
         if word == "_":
-            return Var(f"_{next(self._fresh)}"), word
+            # No variable that someone writes begins with a digit.
+            return Var(str(next(self._fresh))), word
         if word in _BOOLEANS:
             return Term(f'"{word}"^^<{PREFIXES["xsd"]}boolean>'), word
         return (Var(str(word)) if word[0].isupper() else str(word)), word
@@ -249,16 +260,17 @@ def _syntax_error(exc: UnexpectedInput, text: str, file: str, line: int) -> Rule
     accepted |= set(getattr(exc, "allowed", None) or ())
     hopes = [words for name, words in _EXPECTED.items() if name in accepted]
     remedy = f"; expected {' or '.join(hopes)}" if hopes else ""
-    ended = isinstance(exc, UnexpectedEOF) or (
-        getattr(exc, "token", None) in ("", None)
-        and (getattr(exc, "pos_in_stream", 0) or 0) >= len(text.rstrip())
-    )
+    ended = isinstance(exc, UnexpectedEOF) or _token_type(exc) == "$END"
     if ended or exc.line < 1:
         at = Source(file, line + text.rstrip().count("\n"), len(text.rstrip().split("\n")[-1]) + 1)
         return RuleError(f"R101 {at}: the file ends in the middle of a statement{remedy}")
-    shown = text.splitlines()[exc.line - 1][exc.column - 1 :].split()
+    shown = text.split("\n")[exc.line - 1][exc.column - 1 :].split()
     found = f"cannot read {shown[0][:40]!r} here" if shown else "cannot read this"
     return RuleError(f"R101 {Source(file, exc.line + line - 1, exc.column)}: {found}{remedy}")
+
+
+def _token_type(exc: UnexpectedInput) -> str | None:
+    return getattr(getattr(exc, "token", None), "type", None)
 
 
 __all__ = ["PREFIXES", "VLOG_SUFFIX", "parse"]

@@ -119,8 +119,19 @@ def is_ill_typed(term: str) -> bool:
     written = text(term)
     if not re.fullmatch(PATTERNS[kind], written):
         return True
-    low, high = BOUNDS.get(kind, (None, None))
-    return (low is not None and int(written) < low) or (high is not None and int(written) > high)
+    if kind not in BOUNDS:
+        return False
+    (low, high), value = BOUNDS[kind], _integer(written)
+    return (low is not None and value < low) or (high is not None and value > high)
+
+
+def _integer(written: str) -> int:
+    """Return an integer, or one far beyond all bounds in place of one that is longer yet.
+
+    Python refuses to read more than some thousand digits.
+    """
+    digits = written.lstrip("+-").lstrip("0")[:40]
+    return int(digits or 0) * (-1 if written.startswith("-") else 1)
 
 
 def holds(test: Comparison | Kind, *terms: str) -> bool:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltalake.transaction import AddAction
 
 from inferlake.errors import Conflict
+from inferlake.parquet import DataFile
 from inferlake.session import Engine
-from inferlake.store.facts import LAYERS, FactTable
-from inferlake.store.layout import place_facts, place_terms
+from inferlake.store.facts import LAYERS, TRIPLE, TRIPLE_ARITY, FactTable, stored_columns
+from inferlake.store.layout import place_facts, place_terms, rows_per_file
 from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, Table, add_action
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from inferlake.store.dictionary import Dictionary
 
 _ATTEMPTS = 20
@@ -30,22 +35,36 @@ class Compacted:
     version: int
 
 
-def compact_facts(engine: Engine, facts: FactTable) -> Compacted:
-    """Rewrite every layer without tombstones, placed for pruning.
+def compact_facts(engine: Engine, facts: FactTable, arities: Mapping[str, int]) -> Compacted:
+    """Rewrite every relation and layer without tombstones, triples placed for pruning.
 
     Rows keep the version they were added in, so that a removal committed meanwhile still counts.
+    Relations that `arities` do not know stay as they are.
     """
     base = facts.table.snapshot()
     actions: list[AddAction] = []
-    for layer in LAYERS:
-        added = facts.files(base, layer, 1)
-        if not added:
-            continue
-        live = facts.live(engine, base, layer)
-        placed, parts = place_facts(engine, live, sum(file.rows for file in added))
-        ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "p", "s", "o")
-        actions += facts.actions(facts.table.write(ordered, by="part"), layer)
-    return _replace(facts.table, base, base.files, actions, engine)
+    known = {**arities, TRIPLE: TRIPLE_ARITY}
+    for layer, relation in itertools.product(LAYERS, known):
+        added = facts.files(base, layer, 1, relation=relation)
+        if added:
+            rows = sum(file.rows for file in added)
+            live = facts.live(engine, base, layer, relation=relation, arity=known[relation])
+            files = write_facts(engine, facts, relation, known[relation], live, rows)
+            actions += facts.actions(files, layer, relation=relation)
+    old = tuple(file for file in base.files if file.partition["relation"] in known)
+    return _replace(facts.table, base, old, actions, engine)
+
+
+def write_facts(
+    engine: Engine, facts: FactTable, relation: str, arity: int, live: DataFrame, rows: int
+) -> tuple[DataFile, ...]:
+    """Write `live` facts of a relation, about so many `rows`: into few files, each well sorted."""
+    stored = live.selectExpr(*stored_columns(arity), "version")
+    if relation == TRIPLE:
+        placed, parts = place_facts(engine, stored, rows)
+        near = placed.repartition(parts, "part").sortWithinPartitions("part", "p", "s", "o")
+        return facts.table.write(near, by="part")
+    return facts.table.write(stored.coalesce(max(1, rows // rows_per_file(rows))))
 
 
 def compact_terms(engine: Engine, terms: Dictionary) -> Compacted:

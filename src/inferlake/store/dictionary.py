@@ -8,7 +8,7 @@ Between two hashes of 62 bits that practically never happens; silently, it never
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,12 +50,7 @@ _ENCODED_SQL = """
     LEFT JOIN {displaced} dp ON triples.p_term = dp.term
     LEFT JOIN {displaced} do ON triples.o_term = do.term"""
 
-_DECODED_SQL = """
-    SELECT s.term AS subject, p.term AS predicate, o.term AS object, facts.layer
-    FROM {facts} facts
-    JOIN {terms} s ON facts.s = s.id
-    JOIN {terms} p ON facts.p = p.id
-    JOIN {terms} o ON facts.o = o.id"""
+_TRIPLE_NAMES = {"s": "subject", "p": "predicate", "o": "object"}
 
 
 def _schema() -> Schema:
@@ -171,7 +166,17 @@ class Dictionary:
 
     def decode(self, engine: Engine, facts: DataFrame) -> DataFrame:
         """Return `subject, predicate, object, layer` for `facts` (`s, p, o, layer`), by joining."""
-        return engine.sql(_DECODED_SQL, facts=facts, terms=self.frame(engine))
+        return self.decode_columns(engine, facts, _TRIPLE_NAMES, "layer")
+
+    def decode_columns(
+        self, engine: Engine, facts: DataFrame, names: Mapping[str, str], *kept: str
+    ) -> DataFrame:
+        """Return the terms of some columns of ids, under new `names`, and columns to keep."""
+        terms = [f"{column}_.term AS {name}" for column, name in names.items()]
+        others = [f"facts.{column}" for column in kept]
+        joins = [f"JOIN {{terms}} {column}_ ON facts.{column} = {column}_.id" for column in names]
+        text = f"SELECT {', '.join(terms + others)} FROM {{facts}} facts {' '.join(joins)}"
+        return engine.sql(text, facts=facts, terms=self.frame(engine))
 
     def look_up(self, engine: Engine, ids: Iterable[int]) -> dict[int, str]:
         """Return the terms of a few ids, from the files that can hold them."""

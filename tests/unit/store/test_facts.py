@@ -25,11 +25,11 @@ def test_without_candidates_every_file_counts() -> None:
 
 @pytest.mark.parametrize(("predicates", "met"), [({5}, True), ({4, 6}, False), ({4, 5, 6}, True)])
 def test_predicates_choose_files(predicates: set[int], met: bool) -> None:
-    assert Candidates(predicates=frozenset(predicates)).may_be_in(FILE) == met
+    assert Candidates({"p": frozenset(predicates)}).may_be_in(FILE) == met
 
 
 def test_no_candidate_is_in_no_file() -> None:
-    assert not Candidates(predicates=frozenset()).may_be_in(FILE)
+    assert not Candidates({"p": frozenset()}).may_be_in(FILE)
     assert not Candidates(points=frozenset()).may_be_in(FILE)
 
 

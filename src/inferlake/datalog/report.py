@@ -1,0 +1,74 @@
+"""What a run of a program did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from inferlake.evaluate.report import Round
+from inferlake.progress import one_line
+from inferlake.rules.model import Atom, Term
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A constraint that does not hold, and the facts that break it."""
+
+    rule: str
+    facts: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __str__(self) -> str:
+        shown = (str(Atom(name, tuple(map(Term, args)))) for name, args in self.facts)
+        return f"{self.rule}: {', '.join(shown)}"
+
+
+@dataclass(frozen=True)
+class RelationCount:
+    """How many facts of a relation were given, and how many more were derived."""
+
+    given: int
+    derived: int
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """The account of one run: relations by name, and where those that rules derive were written."""
+
+    program: str
+    output: str
+    relations: Mapping[str, RelationCount]
+    # The relations of which there is a file in `output`.
+    written: tuple[str, ...]
+    rounds: tuple[Round, ...]
+    engine: str
+    seconds: Mapping[str, float]
+    contradictions: tuple[Contradiction, ...] = ()
+    more_contradictions: bool = False
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def derived(self) -> int:
+        """How many facts were derived, in all relations."""
+        return sum(count.derived for count in self.relations.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as JSON would have it."""
+        return {"operation": "run", **asdict(self)}
+
+    def __str__(self) -> str:
+        rounds = f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}"
+        shown = [f"{name} {self.relations[name].derived:,}" for name in self.written[:_SHOWN]]
+        more = ", …" if len(self.written) > _SHOWN else ""
+        parts = [
+            f"derived {self.derived:,} facts in {rounds}: {', '.join(shown) or 'none'}{more}",
+            f"wrote {self.output}",
+        ]
+        if self.contradictions:
+            more = " or more" if self.more_contradictions else ""
+            parts.insert(1, f"{len(self.contradictions)}{more} contradictions")
+        return one_line("; ".join(parts), self.seconds, self.engine)
+
+
+# So many relations are counted in the line that ends a run; JSON has them all.
+_SHOWN = 8

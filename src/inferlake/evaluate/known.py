@@ -1,0 +1,150 @@
+"""What an evaluation knows: its blocks in the order they came, and who made each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from inferlake.evaluate.blocks import Block, FileBlock, Scratch, facts
+from inferlake.plan.clauses import Layout
+from inferlake.plan.groups import Group
+from inferlake.plan.linear import Entry
+from inferlake.plan.patterns import Patterns
+from inferlake.rules.model import TRIPLE
+from inferlake.session import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Blocks beyond this are merged: a file costs more to open than a few rows to write again.
+_MOST_BLOCKS = 24
+_MERGED_AT_ONCE = 16
+
+# With more predicates and classes than this, a block is not described by them.
+_MOST_DESCRIBED = 5_000
+
+
+@dataclass(eq=False)
+class Task:
+    """Rules that run together, and how many blocks they have worked through."""
+
+    names: tuple[str, ...]
+    seen: int
+    group: Group | None = None
+    entries: frozenset[Entry] = frozenset()
+    stratum: int = 0
+
+
+Makers = tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Described:
+    """A block of which more is known than it says itself."""
+
+    block: Block
+    patterns: Patterns
+
+    @property
+    def rows(self) -> int:
+        return self.block.rows
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        return self.block.frame(engine, wanted)
+
+
+@dataclass
+class Known:
+    """The blocks of an evaluation. They are only ever added, or merged."""
+
+    engine: Engine
+    layout: Layout
+    scratch: Scratch
+    # The id of rdf:type: its objects say as much about a triple as other predicates do.
+    type_id: int
+    blocks: list[Block] = field(default_factory=list)
+    makers: list[Makers] = field(default_factory=list)
+
+    @property
+    def everything(self) -> Patterns:
+        """The pattern that any fact matches."""
+        return Patterns([(None,) * len(self.layout.columns)])
+
+    def append(self, block: Block, makers: Makers = ()) -> None:
+        """Take in a block."""
+        self.blocks.append(block)
+        self.makers.append(makers)
+
+    def pending(self, task: Task) -> Iterator[tuple[Block, Makers]]:
+        """Yield the blocks that `task` has not worked through, with who made them."""
+        return zip(self.blocks[task.seen :], self.makers[task.seen :], strict=True)
+
+    def facts(self, blocks: Iterable[Block], wanted: Patterns) -> DataFrame | None:
+        """Return the facts of some blocks that may match `wanted`."""
+        return facts(blocks, self.engine, wanted, self.layout)
+
+    def described(self, block: Block) -> Block:
+        """Return a block that says which predicates and classes it really has.
+
+        One small query, which saves every join that would find nothing.
+        """
+        if TRIPLE not in self.layout.arities:
+            return block
+        frame = self.facts([block], self.everything)
+        if frame is None:
+            return block
+        is_triple = "TRUE" if self.layout.only_triples else f"r = {self.layout.number(TRIPLE)}"
+        relation = "0" if self.layout.only_triples else "r"
+        found = (
+            frame.selectExpr(
+                f"{relation} AS relation",
+                f"IF({is_triple}, p, NULL) AS p",
+                f"IF({is_triple} AND p = {self.type_id}, o, NULL) AS class",
+            )
+            .distinct()
+            .limit(_MOST_DESCRIBED + 1)
+            .collect()
+        )
+        if len(found) > _MOST_DESCRIBED:
+            return block
+        patterns = Patterns(self._pattern(*row) for row in found)
+        if isinstance(block, FileBlock):
+            return replace(block, patterns=patterns)
+        return Described(block, patterns)
+
+    def _pattern(self, relation: int, predicate: int | None, class_: int | None):
+        if self.layout.only_triples:
+            return (None, predicate, class_)
+        rest = (None,) * (len(self.layout.columns) - 4)
+        return (relation, None, predicate, class_, *rest)[: len(self.layout.columns)]
+
+    def merge(self, tasks: Iterable[Task], given: int) -> None:
+        """Write small blocks together, so that a round reads few files however many came before.
+
+        Only blocks that no task stands between: it has worked through all of them, or none. Those
+        before `given` are not ours to move.
+        """
+        if len(self.blocks) - given <= _MOST_BLOCKS:
+            return
+        some = tuple(tasks)
+        start = max([given, *(task.seen for task in some if task.seen < len(self.blocks))])
+        movable = range(start, len(self.blocks))
+        if len(movable) <= _MERGED_AT_ONCE:
+            return
+        chosen = set(sorted(movable, key=lambda i: self.blocks[i].rows)[:_MERGED_AT_ONCE])
+        merged = self._merged([self.blocks[i] for i in sorted(chosen)])
+        makers = tuple(dict.fromkeys(task for i in sorted(chosen) for task in self.makers[i]))
+        kept = [i for i in range(len(self.blocks)) if i not in chosen]
+        self.blocks = [*(self.blocks[i] for i in kept), merged]
+        self.makers = [*(self.makers[i] for i in kept), makers]
+        for task in some:
+            if task.seen > start:
+                task.seen = len(self.blocks)
+
+    def _merged(self, blocks: list[Block]) -> Block:
+        together = self.facts(blocks, self.everything)
+        assert together is not None
+        at, files = self.scratch.write(together.coalesce(1))
+        rows = (row for block in blocks for row in (block.patterns or self.everything).rows)
+        return FileBlock(self.layout, at, files, Patterns(rows))
