@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inferlake.datalog import RunReport, materialize, run
     from inferlake.errors import (
         Conflict,
         EngineError,
@@ -40,13 +41,24 @@ __all__ = [
     "NewerFormat",
     "NotAStore",
     "RuleError",
+    "RunReport",
     "Stats",
     "StoreError",
     "VersionNotFound",
+    "materialize",
     "open",
+    "run",
 ]
 
-_HOME = {"KnowledgeBase": "kb", "Stats": "kb", "open": "kb", "LoadReport": "maintain"}
+_HOME = {
+    "KnowledgeBase": "kb",
+    "Stats": "kb",
+    "open": "kb",
+    "LoadReport": "maintain",
+    "RunReport": "datalog",
+    "materialize": "datalog",
+    "run": "datalog",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -237,11 +237,10 @@ def test_tests_of_ids_are_what_the_functions_say(engine: Engine) -> None:
         assert (row["i0"], row["i1"]) == (term == other, term != other)
 
 
-@pytest.mark.parametrize("text", ["0a" * 50_000, "a-" * 20_000 + "a", r"\"" * 20_000])
-def test_very_long_texts_do_not_break_an_engine(engine: Engine, text: str) -> None:
-    terms = [literal(text, kind) for kind in KINDS]
+def test_very_long_texts_do_not_break_an_engine(engine: Engine) -> None:
+    texts = ["0a" * 50_000, "a-" * 20_000 + "a", r"\"" * 20_000, "1" * 50_000, "a b " * 20_000]
+    terms = [literal(text, kind) for kind in KINDS for text in texts]
     rows = dictionary(engine, terms).toArrow().to_pylist()
-    found = {row["datatype"]: row["ill"] for row in rows}
-    assert found == {
-        kind: values.is_ill_typed(term) for kind, term in zip(KINDS, terms, strict=True)
-    }
+    found = {row["term"]: row["ill"] for row in rows}
+    wrong = [term[-60:] for term in terms if found[term] != values.is_ill_typed(term)]
+    assert wrong == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from inferlake.rules.model import KINDS, TRIPLE, Atom, Comparison, Kind, Program, Rule, Term, Var
@@ -119,6 +121,14 @@ def chains(draw, only_triples: bool) -> tuple[Program, list]:
     rules = [
         form_rule(draw(st.sampled_from(FORMS)), [draw(colours) for _ in range(3)], only_triples)
         for _ in range(draw(st.integers(1, 4)))
+    ]
+    # Some say that a node has no edge to itself, unless one was given.
+    apart = (Comparison(Var("x"), "!=", Var("z")),)
+    rules = [
+        replace(rule, tests=apart)
+        if {Var("x"), Var("z")} <= set(rule.heads[0].variables) and draw(st.integers(0, 3)) == 0
+        else rule
+        for rule in rules
     ]
     # A path of one colour gives rules something to recurse over; the rest are accidents.
     path = draw(st.integers(0, len(_NODES) - 1))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inferlake.cli.rules import check_command, run_command
 from inferlake.errors import InferlakeError
 from inferlake.progress import Silent, Stopwatch, one_line
 
@@ -343,6 +344,10 @@ def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bo
     what = f"wrote {report.triples:,} triples in {report.files:,} files to {output}"
     line = one_line(what, watch.seconds, engine.name, triples=report.triples)
     settings.say(line, {"operation": "generate", **asdict(report), "seconds": watch.seconds})
+
+
+cli.add_command(run_command)
+cli.add_command(check_command)
 
 
 def main() -> None:

@@ -86,7 +86,8 @@ def field_sql(cell: str, separator: str) -> str:
 
 def _number_case(term: str, datatype: str, pattern: str) -> str:
     end = '"^^<' + _XSD + datatype + ">"
-    body = f"substring({term}, 2, length({term}) - {len(end) + 1})"
+    # Sail fails on a negative length, even in a row that another case is for.
+    body = f"substring({term}, 2, greatest(length({term}) - {len(end) + 1}, 0))"
     return f"WHEN endswith({term}, {quoted(end)}) AND {_matches(body, pattern)} THEN {body} "
 
 

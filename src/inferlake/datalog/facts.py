@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -19,11 +19,14 @@ from inferlake.datalog.files import PARQUET, TABLES, FactFile, as_rdf, check_col
 from inferlake.datalog.tables import Tables
 from inferlake.errors import InferlakeError, InputError
 from inferlake.evaluate.blocks import FileBlock, Scratch
+from inferlake.evaluate.closure import Closure, Rules, evaluate
+from inferlake.evaluate.fixpoint import Limits
+from inferlake.evaluate.report import Round
 from inferlake.input import FRAME, InputFile, stage
 from inferlake.plan.clauses import Layout
 from inferlake.plan.patterns import Patterns
 from inferlake.progress import Progress
-from inferlake.rules.model import TRIPLE
+from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine, is_engine_failure
 from inferlake.terms import TermHash
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Intake:
-    """Takes in the facts of one relation after another; then `terms` is the dictionary."""
+    """Takes in the facts of one relation after another; then `terms` and `close` work on all."""
 
     engine: Engine
     layout: Layout
@@ -74,6 +77,25 @@ class Intake:
             return self.engine.empty("id BIGINT, term STRING")
         terms = self._written(_union(parts).distinct(), "id BIGINT, term STRING")
         return self.engine.empty("id BIGINT, term STRING") if terms is None else self._sound(terms)
+
+    def close(
+        self,
+        program: Program,
+        terms: DataFrame,
+        limits: Limits,
+        listen: Callable[[Round], None] = lambda done: None,
+    ) -> Closure:
+        """Derive all that follows from what was taken in; `terms` is the dictionary."""
+        return evaluate(
+            self.engine,
+            Rules(program, self.hash.of),
+            list(self.blocks),
+            layout=self.layout,
+            scratch=self.scratch,
+            terms=lambda: terms,
+            limits=limits,
+            listen=listen,
+        )
 
     def _sound(self, terms: DataFrame) -> DataFrame:
         asked = terms.selectExpr(

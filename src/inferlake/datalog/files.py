@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -62,11 +63,10 @@ class FactFile:
     def ends_rows_with_crlf(self) -> bool:
         """Whether its first row, and so each, ends as on Windows."""
         quotes = 0
-        with self._text() as text:
-            for line in text:
-                quotes += line.count('"')
-                if quotes % 2 == 0 and line.endswith("\n"):
-                    return line.endswith("\r\n")
+        for line in self._lines():
+            quotes += line.count('"')
+            if quotes % 2 == 0:
+                return line.endswith("\r\n")
         return False
 
     @cached_property
@@ -91,33 +91,34 @@ class FactFile:
         """Yield the rows of a text file, each with the line it ends in; empty lines are none."""
         line = 0
         try:
-            with self._text() as text:
-                if self.kind == UNQUOTED:
-                    for line, row in enumerate(text, 1):
-                        yield line, row.rstrip("\r\n").split("\t")
-                    return
-                csv.field_size_limit(2**31 - 1)  # a long cell is no mistake
-                found = csv.reader(text, delimiter=TABLES[self.kind])
-                for row in found:
-                    line = found.line_num
-                    if row:
-                        yield line, row
-        except UnicodeDecodeError as exc:
-            raise InputError(
-                f"{self.at.address}: not UTF-8 after line {line}; save it as UTF-8"
-            ) from exc
+            if self.kind == UNQUOTED:
+                for line, text in enumerate(self._lines(), 1):
+                    # A carriage return by itself ends a line for the engines too.
+                    yield from ((line, row.split("\t")) for row in text.rstrip("\r\n").split("\r"))
+                return
+            csv.field_size_limit(2**31 - 1)  # a long cell is no mistake
+            found = csv.reader(self._lines(), delimiter=TABLES[self.kind])
+            for row in found:
+                line = found.line_num
+                if row:
+                    yield line, row
         except (OSError, EOFError, pa.ArrowException, csv.Error) as exc:
             raise InputError(
                 f"{self.at.address}: cannot be read past line {line} ({exc});"
                 " the file is cut short, damaged, or not readable for this user"
             ) from exc
 
-    def _text(self) -> io.TextIOWrapper:
+    def _lines(self) -> Iterator[str]:
         at = self.at
-        stream = at.filesystem.open_input_stream(at.path, compression=self.compression)
-        # A lone carriage return ends a line of text for the engines, and is data for csv.
-        newline = None if self.kind == UNQUOTED else ""
-        return io.TextIOWrapper(io.BufferedReader(stream), "utf-8-sig", newline=newline)
+        stream: Any = at.filesystem.open_input_stream(at.path, compression=self.compression)
+        with io.BufferedReader(stream) as source:
+            for number, raw in enumerate(source, 1):
+                try:
+                    yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as exc:
+                    raise InputError(
+                        f"{at.address}:{number}: not UTF-8; save the file as UTF-8"
+                    ) from exc
 
     def head(self, rows: int) -> list[list[str]]:
         """Return the first rows of a text file."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from inferlake.datalog.facts import Intake
 from inferlake.evaluate.blocks import Scratch
-from inferlake.evaluate.closure import Rules, evaluate, relation
+from inferlake.evaluate.closure import relation
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.paths import Place, place
 from inferlake.plan.clauses import layout
@@ -72,15 +72,7 @@ def _closed(
     intake = Intake(engine, shape, scratch, hash, Silent())
     intake.read_frame(df)
     terms = intake.terms(program.constants)
-    closure = evaluate(
-        engine,
-        Rules(program, hash.of),
-        list(intake.blocks),
-        layout=shape,
-        scratch=scratch,
-        terms=lambda: terms,
-        limits=limits,
-    )
+    closure = intake.close(program, terms, limits)
     asserted = relation(engine, shape, intake.blocks, TRIPLE).selectExpr("*", "'asserted' AS layer")
     derived = closure.relation(TRIPLE, derived_only=True).selectExpr("*", "'derived' AS layer")
     return engine.sql(_DECODED_SQL, facts=asserted.unionAll(derived), terms=terms)

@@ -14,7 +14,7 @@ from inferlake.datalog.outputs import FORMATS, Format, Outputs, check_output, pu
 from inferlake.datalog.report import Contradiction, RelationCount, RunReport
 from inferlake.errors import InputError
 from inferlake.evaluate.blocks import Scratch
-from inferlake.evaluate.closure import Closure, Rules, evaluate
+from inferlake.evaluate.closure import Closure
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.paths import Place, place
 from inferlake.plan.clauses import layout
@@ -68,35 +68,25 @@ def run(
     if format not in FORMATS:
         raise InputError(f"no format {format!r}: choose one of {', '.join(FORMATS)}")
     watch = Stopwatch(progress or Silent())
-    name = os.fspath(program)
+    name, to = os.fspath(program), place(output)
     rules = compiled(read_rules([name]))
     files = _files(facts, rules, vlog=name.endswith(VLOG_SUFFIX))
-    to = place(output)
     check_output(to)
-    size = sum(
-        f.size * (_INFLATION if f.compression else 1) for some in files.values() for f in some
-    )
-    chosen = Sessions(engine, spark, master, dict(conf or {})).for_change(size)
+    chosen = Sessions(engine, spark, master, dict(conf or {})).for_change(_text_size(files))
     with explained(to, chosen, "nothing was written"), _workplace(to) as work:
-        shape, scratch = layout(rules), Scratch(work.child("scratch"))
-        intake = Intake(chosen, shape, scratch, hash, watch.progress, header)
+        scratch = Scratch(work.child("scratch"))
+        intake = Intake(chosen, layout(rules), scratch, hash, watch.progress, header)
         with watch.phase("read"):
             for relation, some in files.items():
                 intake.read(relation, some)
             terms = intake.terms(rules.constants)
         with watch.phase("derive"):
-            closure = evaluate(
-                chosen,
-                Rules(rules, hash.of),
-                list(intake.blocks),
-                layout=shape,
-                scratch=scratch,
-                terms=lambda: terms,
-                limits=Limits(max_rounds, max_facts),
-                listen=lambda done: watch.progress.note(str(done)),
+            limits = Limits(max_rounds, max_facts)
+            closure = intake.close(
+                rules, terms, limits, lambda done: watch.progress.note(str(done))
             )
             broken, more = _contradictions(closure, terms)
-            derived = closure.counts()
+            counts = _counts(intake, closure)
         written = _derived_relations(rules)
         with watch.phase("write"):
             finished = work.child("finished")
@@ -105,10 +95,7 @@ def run(
     return RunReport(
         program=name,
         output=to.address,
-        relations={
-            relation: RelationCount(intake.counts.get(relation, 0), derived.get(relation, 0))
-            for relation in sorted(shape.arities)
-        },
+        relations=counts,
         written=written,
         rounds=tuple(closure.rounds),
         engine=chosen.name,
@@ -117,6 +104,19 @@ def run(
         more_contradictions=more,
         warnings=tuple(_warnings(rules, files, header=header)),
     )
+
+
+def _text_size(files: Mapping[str, tuple[FactFile, ...]]) -> int:
+    several = (file for some in files.values() for file in some)
+    return sum(file.size * (_INFLATION if file.compression else 1) for file in several)
+
+
+def _counts(intake: Intake, closure: Closure) -> dict[str, RelationCount]:
+    given, derived = intake.counts, closure.counts()
+    return {
+        relation: RelationCount(given.get(relation, 0), derived.get(relation, 0))
+        for relation in sorted(intake.layout.arities)
+    }
 
 
 @contextmanager

@@ -71,6 +71,11 @@ class FileBlock:
     def rows(self) -> int:
         return parquet.rows(self.files)
 
+    @property
+    def addresses(self) -> list[str]:
+        """Where engines find the files."""
+        return [self.at.child(file.path).address for file in self.files]
+
     def paths(self, wanted: Patterns) -> list[str]:
         """Return the addresses of the files that may hold a fact that matches `wanted`."""
         near = (file for file in self.files if self._may_hold(file, wanted))
@@ -144,7 +149,11 @@ class Scratch:
         return self.at.child(f"{self.count:05}")
 
     def write(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
-        """Write a frame and return where its files are."""
+        """Write the facts of a block and return where its files are."""
+        return self.write_whole(frame)
+
+    def write_whole(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
+        """Write a frame with all its columns, which later rounds may need."""
         place = self.next()
         return place, parquet.write(frame, place, how=parquet.PASSING)
 

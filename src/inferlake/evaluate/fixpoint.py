@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from inferlake.errors import LimitReached
@@ -24,8 +24,12 @@ from inferlake.evaluate.blocks import Block, FileBlock, Scratch
 from inferlake.evaluate.known import Known, Makers, Task
 from inferlake.evaluate.report import Round
 from inferlake.evaluate.schema import SchemaFacts
+from inferlake.evaluate.transitive import Doubling
+from inferlake.parquet import DataFile
+from inferlake.paths import Place
 from inferlake.plan.clauses import Clause, Fact, Layout, Row
 from inferlake.plan.compile import Options, Plan, compile_plan
+from inferlake.plan.groups import Group
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.redundant import only_repeats
 from inferlake.plan.sql import (
@@ -39,12 +43,13 @@ from inferlake.plan.sql import (
     variants,
 )
 from inferlake.plan.strata import strata
+from inferlake.plan.transitive import Edges, transitive
 from inferlake.session import Engine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SCHEMA, EXPAND, JOIN = "schema", "expand", "join"
+SCHEMA, EXPAND, JOIN, DOUBLE = "schema", "expand", "join", "double"
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class Fixpoint:
         self._plan = self._compiled(self._schema)
         self._expanders: list[Task] = []
         self._tasks: list[Task] = []
-        earlier = self._compiled(before, self._plan) if closed else None
+        earlier = self._compiled(before) if closed else None
         if earlier is not None:
             self._enlist(earlier, None, closed)
         self._enlist(self._plan, earlier, 0)
@@ -145,11 +150,12 @@ class Fixpoint:
 
     # --- Schema and tasks ------------------------------------------------------------------------
 
-    def _compiled(self, schema: set[Fact], like: Plan | None = None) -> Plan:
-        """Compile for a schema; patterns that are data in a plan `like` it stay data."""
-        data = () if like is None else like.demoted
-        patterns = [row for row in self._schema_facts.patterns if row not in data]
-        return compile_plan(self.clauses, patterns, schema, self.options)
+    def _compiled(self, schema: set[Fact]) -> Plan:
+        """Compile for a schema; patterns that turn out to be too large are data from now on."""
+        finder = self._schema_facts
+        plan = compile_plan(self.clauses, finder.patterns, schema, self.options)
+        finder.patterns = tuple(row for row in finder.patterns if row not in plan.demoted)
+        return plan
 
     def _enlist(self, plan: Plan, before: Plan | None, seen: int) -> None:
         """Make tasks of what `plan` has and `before` had not."""
@@ -157,10 +163,15 @@ class Fixpoint:
         if entries:
             self._expanders.append(Task(plan.entry_names, seen, entries=entries))
         groups = (group for group in plan.joins(before) if group.clause.head is not None)
-        self._tasks += [Task(group.names, seen, group) for group in groups]
+        self._tasks += [
+            Task(group.names, seen, group, edges=self._edges_of(group)) for group in groups
+        ]
         joins = [task.group for task in self._tasks if task.group is not None]
         for task, stratum in zip(self._tasks, strata(joins, plan.entries), strict=True):
             task.stratum = stratum
+
+    def _edges_of(self, group: Group) -> Edges | None:
+        return transitive(group, self.layout) if self.options.lean else None
 
     def _state_schema(self) -> None:
         """Make a block of what follows from the schema alone."""
@@ -180,11 +191,12 @@ class Fixpoint:
         schema = self._plan.patterns
         if not schema.rows or not (block.patterns or schema).meet_any(schema):
             return
+        patterns = self._schema_facts.patterns
         fresh = self._schema_facts.among([block]) - self._schema
-        if not fresh:
+        if not fresh and patterns == self._schema_facts.patterns:
             return
         before, self._schema = self._plan, self._schema | fresh
-        self._plan = self._compiled(self._schema, before)
+        self._plan = self._compiled(self._schema)
         # Old facts now meet new rules: what was left out as idle may no longer be so.
         self._lean = False
         self._enlist(self._plan, before, 0)
@@ -220,6 +232,10 @@ class Fixpoint:
         for stratum in sorted({task.stratum for task in self._tasks}):
             query = Query(self.layout, texts=self.texts)
             tasks = [task for task in self._tasks if task.stratum == stratum]
+            # First, because paths come cheap this way and other rules then see them at once.
+            if any(self._double(task) for task in tasks if task.edges is not None):
+                return True
+            tasks = [task for task in tasks if task.edges is None]
             ran = tuple(task for task in tasks if self._add_variants(query, task))
             for task in tasks:
                 task.seen = len(self.blocks)
@@ -228,6 +244,40 @@ class Fixpoint:
                 self._step(JOIN, ran, query, heads, began)
                 return True
         return False
+
+    def _double(self, task: Task) -> bool:
+        """Close a transitive relation over what its task has not seen; return whether it did."""
+        assert task.group is not None and task.edges is not None
+        atom = task.group.atoms[0]
+        pending = (b for b, makers in self._known.pending(task) if makers != (task,))
+        new = tuple(block for block in pending if _may_match(block, atom))
+        old = tuple(b for b in self.blocks[: task.seen] if _may_match(b, atom))
+        if new:
+            doubling = Doubling(self.engine, self.layout, task.edges, partial(self._paths, task))
+            doubling.close(self._some(task, old) if old else None, self._some(task, new))
+        task.seen = len(self.blocks)
+        return bool(new)
+
+    def _some(self, task: Task, blocks: tuple[Block, ...]) -> DataFrame:
+        """Return the facts among `blocks` that a task's first atom matches."""
+        group = task.group
+        assert group is not None
+        first = group.clause.body[0]
+        itself = replace(group, clause=Clause("", first, (first,)))
+        query = Query(self.layout)
+        add_variant(query, itself, (Range.NEW,), _Application((), blocks))
+        frames = {name: self._frame(what) for name, what in query.inputs.items()}
+        return self.engine.sql(query.union, **frames)
+
+    def _paths(self, task: Task, made: DataFrame) -> FileBlock | None:
+        """Keep those of the paths `made` that are new, with what else is told of them."""
+        assert task.group is not None
+        began = time.perf_counter()
+        self._check_rounds()
+        fresh = self._unknown(made, task.group.heads)
+        derived = made.count() if self.options.counted else None
+        at, files = self.scratch.write_whole(fresh)
+        return self._kept(DOUBLE, (task,), at, files, task.group.heads, began, derived)
 
     def _add_variants(self, query: Query, task: Task) -> bool:
         """Add a task's semi-naive variants that have something to join."""
@@ -265,29 +315,45 @@ class Fixpoint:
         self._check_rounds()
         frames = {name: self._frame(what) for name, what in query.inputs.items()}
         derived = self._count(query, frames) if self.options.counted else None
-        at, files = self.scratch.write(self._fresh(query, frames, heads))
-        block: Block = FileBlock(self.layout, at, files, heads)
+        columns = ", ".join(self.layout.columns)
+        once = f"SELECT DISTINCT {columns} FROM ({query.union}) made"
+        made = self.engine.sql(once, **frames)
+        at, files = self.scratch.write(self._unknown(made, heads))
+        self._kept(kind, makers, at, files, heads, began, derived)
+
+    def _unknown(self, made: DataFrame, heads: Patterns) -> DataFrame:
+        """Return those of the facts `made` that are not known."""
+        known = self._known.facts(self.blocks, heads)
+        if known is None:
+            return made
+        same = " AND ".join(f"made.{name} = known.{name}" for name in self.layout.columns)
+        text = f"SELECT made.* FROM {{made}} made LEFT ANTI JOIN {{known}} known ON {same}"
+        return self.engine.sql(text, made=made, known=known)
+
+    def _kept(
+        self,
+        kind: str,
+        makers: Makers,
+        at: Place,
+        files: tuple[DataFile, ...],
+        heads: Patterns,
+        began: float,
+        derived: int | None,
+    ) -> FileBlock | None:
+        """Make a block of what a round has written, unless that is nothing, and say so."""
+        block = FileBlock(self.layout, at, files, heads)
         names = tuple(dict.fromkeys(name for task in makers for name in task.names))
         seconds = time.perf_counter() - began
         done = Round(len(self.rounds) + 1, kind, names, block.rows, seconds, derived)
         self.rounds.append(done)
         self.listen(done)
-        if block.rows:
-            block = self._known.described(block) if self._tasks else block
-            self._known.append(block, makers)
-            self._check_facts()
-            self._follow_schema(block)
-
-    def _fresh(self, query: Query, frames: dict[str, DataFrame], heads: Patterns) -> DataFrame:
-        """Return what a query derives that is not known, each fact once."""
-        columns = ", ".join(self.layout.columns)
-        text = f"SELECT DISTINCT {columns} FROM ({query.union}) made"
-        known = self._known.facts(self.blocks, heads)
-        if known is None:
-            return self.engine.sql(text, **frames)
-        same = " AND ".join(f"made.{name} = known.{name}" for name in self.layout.columns)
-        text = f"SELECT {columns} FROM ({text}) made LEFT ANTI JOIN {{known}} known ON {same}"
-        return self.engine.sql(text, **frames, known=known)
+        if not block.rows:
+            return None
+        known = self._known.described(block) if self._tasks else block
+        self._known.append(known, makers)
+        self._check_facts()
+        self._follow_schema(known)
+        return block
 
     def _count(self, query: Query, frames: dict[str, DataFrame]) -> int:
         """Count what a query derives, with repetitions: the same work again, without keeping it."""

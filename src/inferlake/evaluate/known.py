@@ -11,6 +11,7 @@ from inferlake.plan.clauses import Layout
 from inferlake.plan.groups import Group
 from inferlake.plan.linear import Entry
 from inferlake.plan.patterns import Patterns
+from inferlake.plan.transitive import Edges
 from inferlake.rules.model import TRIPLE
 from inferlake.session import Engine
 
@@ -34,6 +35,8 @@ class Task:
     group: Group | None = None
     entries: frozenset[Entry] = frozenset()
     stratum: int = 0
+    # Set for rules that say that a relation is transitive.
+    edges: Edges | None = None
 
 
 Makers = tuple[Task, ...]

@@ -210,8 +210,10 @@ class Deriver:
         return Derived(closure, actions, replaced, told, more)
 
     def _adopts(self, closure: Closure) -> bool:
-        blocks = len(closure.fixpoint.new)
-        return blocks <= max(_ADOPTED_BLOCKS, closure.derived // _ADOPTED_FACTS)
+        blocks = closure.fixpoint.new
+        if any(block.at != self.store.facts.table.place for block in blocks):
+            return False
+        return len(blocks) <= max(_ADOPTED_BLOCKS, closure.derived // _ADOPTED_FACTS)
 
     def _adopted(self, closure: Closure) -> tuple[AddAction, ...]:
         files = (file for block in closure.fixpoint.new for file in block.files)

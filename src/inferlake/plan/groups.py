@@ -79,7 +79,10 @@ def _source(value: Slot, parameters: tuple[str, ...]) -> tuple[int, int | None]:
 
 
 def _shape(template: Template) -> tuple[Clause, list[Slot]]:
-    """Return a clause with a parameter for every constant, and what they stand for."""
+    """Return a clause with a parameter for every constant, and what they stand for.
+
+    One constant is one parameter wherever it stands: a transitive rule keeps its shape to itself.
+    """
     values: list[Slot] = []
     names: dict[str, str] = {}
 
@@ -87,8 +90,9 @@ def _shape(template: Template) -> tuple[Clause, list[Slot]]:
         made: list[Slot] = []
         for slot in row:
             if isinstance(slot, int) or slot in template.parameters:
-                made.append(f"k{len(values)}")
-                values.append(slot)
+                if slot not in values:
+                    values.append(slot)
+                made.append(f"k{values.index(slot)}")
             else:
                 made.append(slot and names.setdefault(slot, f"x{len(names)}"))
         return tuple(made)

@@ -40,9 +40,19 @@ def read_rules(names: Iterable[str]) -> tuple[RuleText, ...]:
 def compiled(texts: Iterable[RuleText]) -> Program:
     """Return the one program that `texts` make, or raise `RuleError` with all that is wrong."""
     program = Program()
+    wrong: list[str] = []
     for text in texts:
-        program += parse(text.text, text.name)
-    return checked(program)
+        try:
+            program += parse(text.text, text.name)
+        except RuleError as exc:  # go on, to tell of the other files too
+            wrong.append(str(exc))
+    try:
+        checked(program)
+    except RuleError as exc:
+        wrong.append(str(exc))
+    if wrong:
+        raise RuleError("\n".join(wrong))
+    return program
 
 
 def _read(name: str) -> RuleText:

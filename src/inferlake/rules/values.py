@@ -22,7 +22,17 @@ _DOUBLE = rf"({_DECIMAL}([eE][+-]?[0-9]+)?|[+-]?INF|NaN)"
 _DATE = r"-?([1-9][0-9]{3,}|0[0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _TIME = r"(([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?|24:00:00(\.0+)?)"
 _ZONE = r"(Z|[+-](0[0-9]|1[0-3]):[0-5][0-9]|[+-]14:00)"
-_TAG = "[a-zA-Z]{1,8}(-[a-zA-Z0-9]{1,8})*"
+
+
+def _repeated(first: str, unit: str, lax: str) -> str:
+    """Return `first(unit)*`, in which `lax` may follow upon a hundred units.
+
+    Java's matcher recurses for each turn of a group: a long text would overflow its stack.
+    """
+    return f"{first}(({unit}){{0,100}}|({unit}){{100}}{lax})"
+
+
+_TAG = _repeated("[a-zA-Z]{1,8}", "-[a-zA-Z0-9]{1,8}", r"-[a-zA-Z0-9\-]*")
 # The characters of XML names, as ranges: not every engine's patterns know the classes of Unicode.
 _FIRST = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
@@ -48,7 +58,7 @@ _INTEGERS: dict[str, tuple[int | None, int | None]] = {
 }
 _NUMBERS = {"decimal": _DECIMAL, "double": _DOUBLE, "float": _DOUBLE}
 # Texts are in canonical N-Triples: a tab or a break is an escape. Some of these let a bit too much
-# pass, because a group that repeats for every few characters of a long text overflows Java's stack.
+# pass, for the reason that `_repeated` gives.
 _OTHERS = {
     "boolean": "(true|false|1|0)",
     "date": f"{_DATE}{_ZONE}?",
@@ -58,7 +68,7 @@ _OTHERS = {
     "hexBinary": "([0-9a-fA-F]{2})*",
     "base64Binary": "[A-Za-z0-9+/ ]*(= ?=?)?",
     "language": _TAG,
-    "normalizedString": r"[^\\]*(\\[^tnr][^\\]*)*",
+    "normalizedString": _repeated(r"[^\\]*", r"\\[^tnr][^\\]*", r"\\[^tnr][^\n]*"),
     "token": r"([^ ]|[^ ][^\n]*[^ ])?",
     "NMTOKEN": f"[:{_INNER}]+",
     "Name": f"[:{_FIRST}][:{_INNER}]*",
