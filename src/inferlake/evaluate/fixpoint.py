@@ -31,7 +31,7 @@ from inferlake.plan.clauses import Clause, Fact, Layout, Row
 from inferlake.plan.compile import Options, Plan, compile_plan
 from inferlake.plan.groups import Group
 from inferlake.plan.patterns import Patterns
-from inferlake.plan.redundant import only_repeats
+from inferlake.plan.redundant import can_meet, only_repeats
 from inferlake.plan.sql import (
     Input,
     Query,
@@ -96,6 +96,13 @@ class Fixpoint:
         patterns = self.patterns if self.options.specialised else ()
         return SchemaFacts(self._known, patterns, self.options.driver_facts)
 
+    @cached_property
+    def _values(self) -> DataFrame:
+        """The dictionary with its values, written once: engines would compute them in each join."""
+        frame = self.terms()
+        at, _ = self.scratch.write_whole(frame)
+        return self.engine.session.read.schema(frame.schema).parquet(at.address)
+
     @property
     def blocks(self) -> list[Block]:
         """All facts."""
@@ -135,6 +142,7 @@ class Fixpoint:
         if self._tasks:
             self.blocks[closed:] = map(self._known.described, self.blocks[closed:])
         self._lean = self.options.lean
+        self._idle_places: dict[Task, int | None] = {}
         self._state_schema()
         while self._expand() or self._join():
             self._known.merge((*self._tasks, *self._expanders), self._given)
@@ -228,22 +236,30 @@ class Fixpoint:
 
     def _join(self) -> bool:
         """Run the groups of the first stratum that has work; return whether one had."""
-        began = time.perf_counter()
         for stratum in sorted({task.stratum for task in self._tasks}):
-            query = Query(self.layout, texts=self.texts)
             tasks = [task for task in self._tasks if task.stratum == stratum]
             # First, because paths come cheap this way and other rules then see them at once.
             if any(self._double(task) for task in tasks if task.edges is not None):
                 return True
             tasks = [task for task in tasks if task.edges is None]
-            ran = tuple(task for task in tasks if self._add_variants(query, task))
-            for task in tasks:
-                task.seen = len(self.blocks)
-            if ran:
-                heads = Patterns(row for t in ran if t.group for row in t.group.heads.rows)
-                self._step(JOIN, ran, query, heads, began)
+            # Alone, so that what they derive is known to be theirs, and not given back to them.
+            alone = [t for t in tasks if self._lean and self._idle_place(t) is not None]
+            together = [task for task in tasks if task not in alone]
+            if any(map(self._join_together, [*([task] for task in alone), together])):
                 return True
         return False
+
+    def _join_together(self, tasks: list[Task]) -> bool:
+        """Run groups in one query over what they have not seen; return whether there was any."""
+        began = time.perf_counter()
+        query = Query(self.layout, texts=self.texts)
+        ran = tuple(task for task in tasks if self._add_variants(query, task))
+        for task in tasks:
+            task.seen = len(self.blocks)
+        if ran:
+            heads = Patterns(row for t in ran if t.group for row in t.group.heads.rows)
+            self._step(JOIN, ran, query, heads, began)
+        return bool(ran)
 
     def _double(self, task: Task) -> bool:
         """Close a transitive relation over what its task has not seen; return whether it did."""
@@ -299,16 +315,36 @@ class Fixpoint:
         return added
 
     def _idle(self, task: Task, place: int, makers: Makers) -> bool:
-        """Tell whether `task` could only repeat what is known of what `makers` derived."""
-        groups = [maker.group for maker in makers]
-        if not self._lean or task.group is None or not groups or None in groups:
-            return False
-        # What these strata derive was complete before the makers began.
-        first = min(task.stratum, *(maker.stratum for maker in makers))
-        earlier = (t.group for t in self._tasks if t.stratum < first)
-        settled = (clause for group in earlier if group is not None for clause in group.clauses)
-        producers = (clause for group in groups if group is not None for clause in group.clauses)
-        return only_repeats(task.group.clauses, place, producers, settled)
+        """Tell whether `task` could only repeat what is known of what it has itself derived."""
+        return self._lean and makers == (task,) and self._idle_place(task) == place
+
+    def _idle_place(self, task: Task) -> int | None:
+        """Return the one place of a task's body where what the task itself derives adds nothing."""
+        if task not in self._idle_places:
+            group = task.group
+            assert group is not None
+            # These have worked through all blocks whenever the task runs.
+            settled = [
+                clause
+                for other in self._tasks
+                if other.group is not None
+                and (
+                    other.stratum < task.stratum
+                    or (other.stratum == task.stratum and other.edges is not None)
+                )
+                for clause in other.group.clauses
+            ]
+            places = range(len(group.clause.body))
+            self._idle_places[task] = next(
+                (
+                    place
+                    for place in places
+                    if only_repeats(group.clauses, place, group.clauses, settled)
+                    and can_meet(group.clauses, place, group.clauses)
+                ),
+                None,
+            )
+        return self._idle_places[task]
 
     def _step(self, kind: str, makers: Makers, query: Query, heads: Patterns, began: float) -> None:
         """Run a query, keep what is new as a block, and say so."""
@@ -366,7 +402,7 @@ class Fixpoint:
         if isinstance(what, TableInput):
             return self.scratch.table(self.engine, what.columns, what.rows)
         if isinstance(what, TermInput):
-            return self.terms()
+            return self._values
         of = what.of if isinstance(what.of, _Application) else _Application((), ())
         found = self._known.facts(self._blocks_of(of, what.range, what.patterns), what.patterns)
         if found is not None:

@@ -137,7 +137,9 @@ class Known:
             return
         chosen = set(sorted(movable, key=lambda i: self.blocks[i].rows)[:_MERGED_AT_ONCE])
         merged = self._merged([self.blocks[i] for i in sorted(chosen)])
-        makers = tuple(dict.fromkeys(task for i in sorted(chosen) for task in self.makers[i]))
+        every = [self.makers[i] for i in sorted(chosen)]
+        # Facts that nobody of ours made must not pass for some task's own.
+        makers = tuple(dict.fromkeys(task for some in every for task in some)) if all(every) else ()
         kept = [i for i in range(len(self.blocks)) if i not in chosen]
         self.blocks = [*(self.blocks[i] for i in kept), merged]
         self.makers = [*(self.makers[i] for i in kept), makers]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -116,7 +116,7 @@ class _Reader(Transformer):
         return Rule(label, made, atoms, tests, self._source(first))
 
     def _atoms(
-        self, found: list[tuple[Atom | Kind | None, Token]], remedy: str
+        self, found: Sequence[tuple[Atom | Kind | None, Token]], remedy: str
     ) -> tuple[Atom, ...]:
         """Return atoms that are stated rather than asked; `false` stands for none."""
         for item, token in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from inferlake.plan import clauses as clausal
@@ -13,6 +14,20 @@ from inferlake.terms import FULL
 
 PREFIX = "@prefix : <e:> .\n"
 BY_ID = ("=", "!=", "is_resource", "is_iri", "is_literal", "is_blank")
+
+
+def seriously(examples: int) -> settings:
+    """Return the settings of a property: the same examples on every run, however slow to make."""
+    return settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.data_too_large,
+            HealthCheck.filter_too_much,
+        ],
+    )
 
 
 def id_of(name: str) -> int:

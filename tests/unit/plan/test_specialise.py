@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inferlake.plan import clauses as clausal
@@ -12,7 +12,7 @@ from inferlake.plan.driver import close
 from inferlake.plan.specialise import Template, specialise
 from inferlake.terms import FULL
 from tests.property.programs import ARITIES, facts, programs
-from tests.unit.plan.made import decided_by_ids, rows_of
+from tests.unit.plan.made import decided_by_ids, rows_of, seriously
 
 # Terms are even: IRIs. Classes from 20, properties from 40, others from 60.
 TYPE, SUBCLASS, DOMAIN = 2, 4, 6
@@ -127,7 +127,7 @@ def test_a_driver_that_may_hold_nothing_demotes_everything() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, 2, 100_000])
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@seriously(80)
 @given(case=st.booleans().flatmap(lambda only: st.tuples(programs(only), facts(only))))
 def test_specialised_rules_derive_what_the_rules_do(case: tuple, limit: int) -> None:
     program = decided_by_ids(case[0])
