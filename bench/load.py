@@ -20,29 +20,9 @@ from typing import Any
 
 import inferlake
 from inferlake.generate import generate_lubm
-from inferlake.session import Sessions
+from inferlake.session import Sessions, peak_memory
 
 SMALL_LOADS = 12
-
-
-def peak_memory_mb() -> int:
-    """Return the largest resident size of this process and of its children, added up."""
-    me = Path("/proc/self")
-    children = [Path("/proc") / pid for pid in _descendants(me.resolve().name)]
-    return sum(map(_high_water_kb, [me, *children])) // 1024
-
-
-def _descendants(pid: str) -> list[str]:
-    tasks = Path("/proc", pid, "task").glob("*/children")
-    direct = [child for task in tasks for child in task.read_text().split()]
-    return direct + [other for child in direct for other in _descendants(child)]
-
-
-def _high_water_kb(process: Path) -> int:
-    for line in (process / "status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1])
-    return 0
 
 
 def measure(engine: str, data: Path) -> dict[str, Any]:
@@ -61,7 +41,7 @@ def measure(engine: str, data: Path) -> dict[str, Any]:
             "seconds": round(seconds, 2),
             "triples_per_second": round(report.read / seconds),
             "phases": {name: round(spent, 2) for name, spent in report.seconds.items()},
-            "peak_memory_mb": peak_memory_mb(),
+            "peak_memory_mb": peak_memory() // 2**20,
             "bytes_per_triple": round(stats.bytes / stats.asserted, 1),
             # The first few warm caches and compilers up.
             "one_triple_ms": round(1000 * statistics.median(singles[2:])),

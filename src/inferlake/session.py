@@ -131,6 +131,32 @@ def machine_memory() -> int:
     return min(total, int(text)) if text.isdigit() else total
 
 
+def peak_memory() -> int:
+    """Return the largest resident size in bytes of this process and of its children, added up.
+
+    That is what Sail, a local JVM and its Python workers took; of a cluster nothing is known here,
+    and where there is no /proc the answer is 0.
+    """
+    me = Path("/proc/self")
+    if not me.exists():
+        return 0
+    children = [Path("/proc", pid) for pid in _descendants(me.resolve().name)]
+    return sum(map(_high_water, [me, *children]))
+
+
+def _descendants(pid: str) -> list[str]:
+    tasks = Path("/proc", pid, "task").glob("*/children")
+    direct = [child for task in tasks for child in task.read_text().split()]
+    return direct + [other for child in direct for other in _descendants(child)]
+
+
+def _high_water(process: Path) -> int:
+    for line in (process / "status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
 def cores() -> int:
     """Return the number of processors this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -23,7 +23,7 @@ from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.progress import Progress, Stopwatch
 from inferlake.rules.load import compiled, read_rules
-from inferlake.session import Engine
+from inferlake.session import Engine, peak_memory
 from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates
 from inferlake.store.failures import explained
@@ -248,6 +248,7 @@ class _Load:
             rounds=tuple(derived.closure.rounds),
             contradictions=derived.contradictions,
             more_contradictions=derived.more_contradictions,
+            peak_memory=peak_memory(),
             bad_count=self.staged.bad_count,
             bad=self.staged.bad,
             graphs_dropped=self.staged.graphs_dropped,

@@ -54,6 +54,7 @@ class LoadReport:
     rounds: tuple[Round, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     more_contradictions: bool = False
+    peak_memory: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON would have it."""
@@ -75,5 +76,7 @@ class LoadReport:
         if self.contradictions:
             more = " or more" if self.more_contradictions else ""
             parts.append(f"{len(self.contradictions)}{more} contradictions")
+        if self.peak_memory:
+            parts.append(f"peak memory {self.peak_memory / 2**30:.1f} GB")
         parts.append(f"version {self.version}")
         return one_line("; ".join(parts), self.seconds, self.engine, triples=self.read)
