@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -37,6 +37,10 @@ class Block(Protocol):
 
     @property
     def rows(self) -> int: ...
+
+    def may_hold(self, wanted: Patterns) -> bool:
+        """Tell whether some file may hold a fact that matches `wanted`."""
+        ...
 
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         """Return the facts that may match `wanted`, in the layout's columns, or None."""
@@ -70,6 +74,9 @@ class FileBlock:
     @property
     def rows(self) -> int:
         return parquet.rows(self.files)
+
+    def may_hold(self, wanted: Patterns) -> bool:
+        return any(self._may_hold(file, wanted) for file in self.files)
 
     @property
     def addresses(self) -> list[str]:
@@ -105,10 +112,19 @@ class FrameBlock:
     def patterns(self) -> Patterns:
         return Patterns([self.pattern])
 
+    def may_hold(self, wanted: Patterns) -> bool:
+        return True
+
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         # A filter that is false by the plan alone makes a union that Sail 0.7 cannot resolve.
         fixed = [place for place, slot in enumerate(self.pattern) if isinstance(slot, int)]
         return narrowed(self.given, self.layout, wanted, fixed)
+
+
+def may_match(block: Block, wanted: Patterns) -> bool:
+    """Tell whether a block may hold a fact that matches `wanted`, by all that is known of it."""
+    alike = block.patterns is None or block.patterns.meet_any(wanted)
+    return alike and block.may_hold(wanted)
 
 
 def facts(
@@ -117,9 +133,7 @@ def facts(
     """Return the facts of all `blocks` that may match `wanted`: one scan for all files."""
     paths: list[str] = []
     frames: list[DataFrame] = []
-    for block in blocks:
-        if block.patterns is not None and not block.patterns.meet_any(wanted):
-            continue
+    for block in filter(partial(may_match, wanted=wanted), blocks):
         if isinstance(block, FileBlock):
             paths += block.paths(wanted)
         elif (frame := block.frame(engine, wanted)) is not None:

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from inferlake.errors import LimitReached
-from inferlake.evaluate.blocks import Block, FileBlock, Scratch
+from inferlake.evaluate.blocks import Block, FileBlock, Scratch, may_match
 from inferlake.evaluate.known import Known, Makers, Task
 from inferlake.evaluate.report import Round
 from inferlake.evaluate.schema import SchemaFacts
@@ -149,7 +149,7 @@ class Fixpoint:
 
     def may_hold(self, wanted: Patterns) -> bool:
         """Tell whether some fact may match."""
-        return any(_may_match(block, wanted) for block in self.blocks)
+        return any(may_match(block, wanted) for block in self.blocks)
 
     def answer(self, query: Query) -> list:
         """Return the rows of a query over all facts, once they are closed."""
@@ -220,7 +220,7 @@ class Fixpoint:
         for task in self._expanders:
             bodies = Patterns(entry.body for entry in task.entries)
             pending = (b for b, makers in self._known.pending(task) if self._to_expand(makers))
-            new = tuple(block for block in pending if _may_match(block, bodies))
+            new = tuple(block for block in pending if may_match(block, bodies))
             if new:
                 add_expansion(query, task.entries, _Application((), new))
                 ran.append(task)
@@ -266,8 +266,8 @@ class Fixpoint:
         assert task.group is not None and task.edges is not None
         atom = task.group.atoms[0]
         pending = (b for b, makers in self._known.pending(task) if makers != (task,))
-        new = tuple(block for block in pending if _may_match(block, atom))
-        old = tuple(b for b in self.blocks[: task.seen] if _may_match(b, atom))
+        new = tuple(block for block in pending if may_match(block, atom))
+        old = tuple(b for b in self.blocks[: task.seen] if may_match(b, atom))
         if new:
             doubling = Doubling(self.engine, self.layout, task.edges, partial(self._paths, task))
             doubling.close(self._some(task, old) if old else None, self._some(task, new))
@@ -305,7 +305,7 @@ class Fixpoint:
             new = tuple(
                 block
                 for block, makers in self._known.pending(task)
-                if _may_match(block, group.atoms[place]) and not self._idle(task, place, makers)
+                if may_match(block, group.atoms[place]) and not self._idle(task, place, makers)
             )
             of = _Application(old, new)
             pairs = zip(ranges, group.atoms, strict=True)
@@ -412,7 +412,7 @@ class Fixpoint:
     def _blocks_of(self, of: _Application, range: Range, wanted: Patterns) -> Iterator[Block]:
         """Yield the blocks of a range that may match."""
         chosen = {Range.OLD: of.old, Range.NEW: of.new, Range.ALL: self.blocks}[range]
-        return (block for block in chosen if _may_match(block, wanted))
+        return (block for block in chosen if may_match(block, wanted))
 
     # --- Limits ----------------------------------------------------------------------------------
 
@@ -432,7 +432,3 @@ class Fixpoint:
                 f"stopped at {derived:,} derived facts with more to derive, and kept nothing;"
                 " allow more with --max-facts"
             )
-
-
-def _may_match(block: Block, wanted: Patterns) -> bool:
-    return block.patterns is None or block.patterns.meet_any(wanted)

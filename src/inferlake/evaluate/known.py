@@ -53,6 +53,9 @@ class Described:
     def rows(self) -> int:
         return self.block.rows
 
+    def may_hold(self, wanted: Patterns) -> bool:
+        return self.block.may_hold(wanted)
+
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         return self.block.frame(engine, wanted)
 

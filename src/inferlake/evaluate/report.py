@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Rules that the line of a round names.
+_SHOWN = 8
+
 
 @dataclass(frozen=True)
 class Round:
@@ -19,7 +22,9 @@ class Round:
 
     def __str__(self) -> str:
         derived = "" if self.derived is None else f"{self.derived:,} derived, "
-        return (
-            f"round {self.number} ({self.kind}): {derived}{self.new:,} new in"
-            f" {self.seconds:.2f} s by {', '.join(self.rules)}"
+        more = len(self.rules) - _SHOWN
+        rules = ", ".join(self.rules[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        line = (
+            f"round {self.number} ({self.kind}): {derived}{self.new:,} new in {self.seconds:.2f} s"
         )
+        return f"{line} by {rules}" if rules else line

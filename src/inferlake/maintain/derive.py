@@ -68,10 +68,11 @@ class StoreBlock:
             self.snapshot, self.layer, 1, candidates, relation=self.relation
         )
 
+    def may_hold(self, wanted: Patterns) -> bool:
+        return bool(self._files(Candidates(_values(self.layout, self.relation, wanted))))
+
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         candidates = Candidates(_values(self.layout, self.relation, wanted))
-        if not self._files(candidates):
-            return None
         arity = self.layout.arities[self.relation]
         live = self.store.facts.live(
             engine, self.snapshot, self.layer, candidates, self.relation, arity
@@ -119,12 +120,15 @@ class AddedBlock:
     def rows(self) -> int:
         return parquet.rows(self.files)
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+    def may_hold(self, wanted: Patterns) -> bool:
+        return bool(self._near(wanted))
+
+    def _near(self, wanted: Patterns) -> list[DataFile]:
         candidates = Candidates(_values(self.layout, TRIPLE, wanted))
-        near = [file for file in self.files if candidates.may_be_in(file)]
-        if not near:
-            return None
-        added = self.store.facts.read(engine, near)
+        return [file for file in self.files if candidates.may_be_in(file)]
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        added = self.store.facts.read(engine, self._near(wanted))
         if self.known is not None:
             added = engine.sql(_UNKNOWN_SQL, added=added, known=self.known)
         return in_layout(self.layout, TRIPLE, added, wanted)

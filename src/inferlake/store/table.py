@@ -191,9 +191,11 @@ class Table:
     def last_said(self, snapshot: Snapshot, key: str) -> Any:
         """Return what the last commit up to `snapshot` that said anything under `key` said."""
         with _store_errors(self.place):
+            # Opened anew: the history of a table opened at a past version is numbered wrongly.
+            newest = DeltaTable(self.place.address)
             for most in (1, 16, None):  # the newest nearly always knows
-                for entry in snapshot._table.history(most):
-                    if key in (entry.get(INFO) or {}):
+                for entry in newest.history(most):
+                    if entry["version"] <= snapshot.version and key in (entry.get(INFO) or {}):
                         return entry[INFO][key]
         return None
 
