@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from inferlake.datalog.facts import Intake
 from inferlake.datalog.files import FactFile, find, looks_headed
 from inferlake.datalog.outputs import FORMATS, Format, Outputs, check_output, publish
-from inferlake.datalog.report import Contradiction, RelationCount, RunReport
+from inferlake.datalog.report import RelationCount, RunReport
 from inferlake.errors import InputError
 from inferlake.evaluate.blocks import Scratch
 from inferlake.evaluate.closure import Closure
 from inferlake.evaluate.fixpoint import Limits
+from inferlake.evaluate.report import Contradiction
 from inferlake.paths import Place, place
 from inferlake.plan.clauses import layout
 from inferlake.progress import Progress, Silent, Stopwatch

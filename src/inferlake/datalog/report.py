@@ -6,21 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from inferlake.evaluate.report import Round
+from inferlake.evaluate.report import Contradiction, Round
 from inferlake.progress import one_line
-from inferlake.rules.model import Atom, Term
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """A constraint that does not hold, and the facts that break it."""
-
-    rule: str
-    facts: tuple[tuple[str, tuple[str, ...]], ...]
-
-    def __str__(self) -> str:
-        shown = (str(Atom(name, tuple(map(Term, args)))) for name, args in self.facts)
-        return f"{self.rule}: {', '.join(shown)}"
 
 
 @dataclass(frozen=True)

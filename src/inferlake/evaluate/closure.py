@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import Block, FrameBlock, Scratch, facts
-from inferlake.evaluate.contradictions import Contradiction, contradictions
+from inferlake.evaluate.contradictions import Broken, contradictions
 from inferlake.evaluate.fixpoint import Fixpoint, Limits
 from inferlake.evaluate.report import Round
 from inferlake.plan.checks_sql import term_columns_sql, value_columns_sql
@@ -70,7 +70,7 @@ class Closure:
         names = sorted(fixpoint.layout.arities)
         return {names[row.r]: row["count"] for row in found.groupBy("r").count().collect()}
 
-    def contradictions(self, most: int) -> tuple[list[Contradiction], bool]:
+    def contradictions(self, most: int) -> tuple[list[Broken], bool]:
         """Return up to `most` broken constraints of each rule, and whether there are more."""
         return contradictions(self.fixpoint, most)
 

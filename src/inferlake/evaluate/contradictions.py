@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Contradiction:
+class Broken:
     """A constraint that does not hold, and the facts that break it, as ids."""
 
     rule: str
     facts: tuple[Fact, ...]
 
 
-def contradictions(fixpoint: Fixpoint, most: int) -> tuple[list[Contradiction], bool]:
+def contradictions(fixpoint: Fixpoint, most: int) -> tuple[list[Broken], bool]:
     """Return up to `most` ways in which each constraint is broken, and whether there are more."""
     groups = fixpoint.plan.constraints()
     query = Query(fixpoint.layout, texts=fixpoint.texts)
-    found: list[Contradiction] = []
+    found: list[Broken] = []
     asked: list[Group] = []
     more = False
     for group in groups:
@@ -49,9 +49,9 @@ def contradictions(fixpoint: Fixpoint, most: int) -> tuple[list[Contradiction], 
     return found, more
 
 
-def _contradiction(group: Group, names: tuple[str, ...], values) -> Contradiction:
+def _contradiction(group: Group, names: tuple[str, ...], values) -> Broken:
     bindings = dict(zip(names, values, strict=True))
-    return Contradiction(group.names[0], tuple(_bound(row, bindings) for row in group.origin))
+    return Broken(group.names[0], tuple(_bound(row, bindings) for row in group.origin))
 
 
 def _bound(row: Row, bindings: dict) -> Fact:

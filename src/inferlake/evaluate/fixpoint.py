@@ -20,6 +20,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from inferlake.errors import LimitReached
+from inferlake.evaluate.agenda import Agenda
 from inferlake.evaluate.blocks import Block, FileBlock, Scratch, may_match
 from inferlake.evaluate.known import Known, Makers, Task
 from inferlake.evaluate.report import Round
@@ -27,11 +28,9 @@ from inferlake.evaluate.schema import SchemaFacts
 from inferlake.evaluate.transitive import Doubling
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
-from inferlake.plan.clauses import Clause, Fact, Layout, Row
-from inferlake.plan.compile import Options, Plan, compile_plan
-from inferlake.plan.groups import Group
+from inferlake.plan.clauses import Clause, Layout, Row
+from inferlake.plan.compile import Options, Plan
 from inferlake.plan.patterns import Patterns
-from inferlake.plan.redundant import can_meet, only_repeats
 from inferlake.plan.sql import (
     Input,
     Query,
@@ -42,8 +41,6 @@ from inferlake.plan.sql import (
     add_variant,
     variants,
 )
-from inferlake.plan.strata import strata
-from inferlake.plan.transitive import Edges, transitive
 from inferlake.session import Engine
 
 if TYPE_CHECKING:
@@ -92,9 +89,10 @@ class Fixpoint:
         return Known(self.engine, self.layout, self.scratch, self.type_id)
 
     @cached_property
-    def _schema_facts(self) -> SchemaFacts:
+    def _agenda(self) -> Agenda:
         patterns = self.patterns if self.options.specialised else ()
-        return SchemaFacts(self._known, patterns, self.options.driver_facts)
+        finder = SchemaFacts(self._known, patterns, self.options.driver_facts)
+        return Agenda(self.clauses, self.layout, self.options, finder)
 
     @cached_property
     def _values(self) -> DataFrame:
@@ -117,35 +115,23 @@ class Fixpoint:
     @property
     def plan(self) -> Plan:
         """The rules as they were last specialised."""
-        return self._plan
+        return self._agenda.plan
 
     def run(self, old: Iterable[Block], given: Iterable[Block]) -> None:
         """Derive all that follows from `old` and `given` facts, of which `old` are closed already.
 
         `old` blocks must be closed under the same rules, with all their schema.
         """
-        for block in old:
-            self._known.append(block)
-        closed = len(self.blocks)
-        before = self._schema_facts.among(self.blocks)
-        for block in given:
+        closed, fresh = list(old), list(given)
+        for block in (*closed, *fresh):
             self._known.append(block)
         self._given = len(self.blocks)
-        self._schema = before | self._schema_facts.among(self.blocks[closed:])
-        self._plan = self._compiled(self._schema)
-        self._expanders: list[Task] = []
-        self._tasks: list[Task] = []
-        earlier = self._compiled(before) if closed else None
-        if earlier is not None:
-            self._enlist(earlier, None, closed)
-        self._enlist(self._plan, earlier, 0)
-        if self._tasks:
-            self.blocks[closed:] = map(self._known.described, self.blocks[closed:])
-        self._lean = self.options.lean
-        self._idle_places: dict[Task, int | None] = {}
+        self._agenda.begin(closed, fresh)
+        if self._agenda.joins:
+            self.blocks[len(closed) :] = map(self._known.described, fresh)
         self._state_schema()
         while self._expand() or self._join():
-            self._known.merge((*self._tasks, *self._expanders), self._given)
+            self._known.merge(self._agenda.tasks, self._given)
 
     def may_hold(self, wanted: Patterns) -> bool:
         """Tell whether some fact may match."""
@@ -156,34 +142,11 @@ class Fixpoint:
         frames = {name: self._frame(what) for name, what in query.inputs.items()}
         return self.engine.sql(query.union, **frames).collect()
 
-    # --- Schema and tasks ------------------------------------------------------------------------
-
-    def _compiled(self, schema: set[Fact]) -> Plan:
-        """Compile for a schema; patterns that turn out to be too large are data from now on."""
-        finder = self._schema_facts
-        plan = compile_plan(self.clauses, finder.patterns, schema, self.options)
-        finder.patterns = tuple(row for row in finder.patterns if row not in plan.demoted)
-        return plan
-
-    def _enlist(self, plan: Plan, before: Plan | None, seen: int) -> None:
-        """Make tasks of what `plan` has and `before` had not."""
-        entries = plan.entries - (before.entries if before is not None else frozenset())
-        if entries:
-            self._expanders.append(Task(plan.entry_names, seen, entries=entries))
-        groups = (group for group in plan.joins(before) if group.clause.head is not None)
-        self._tasks += [
-            Task(group.names, seen, group, edges=self._edges_of(group)) for group in groups
-        ]
-        joins = [task.group for task in self._tasks if task.group is not None]
-        for task, stratum in zip(self._tasks, strata(joins, plan.entries), strict=True):
-            task.stratum = stratum
-
-    def _edges_of(self, group: Group) -> Edges | None:
-        return transitive(group, self.layout) if self.options.lean else None
+    # --- Rounds ----------------------------------------------------------------------------------
 
     def _state_schema(self) -> None:
         """Make a block of what follows from the schema alone."""
-        fresh = self._plan.schema - self._schema
+        fresh = self._agenda.unstated()
         if not fresh:
             return
         began = time.perf_counter()
@@ -191,33 +154,14 @@ class Fixpoint:
         rows = tuple(tuple(slot or 0 for slot in fact) for fact in fresh)
         table = query.input(TableInput(self.layout.columns, rows))
         query.selects.append(f"SELECT {', '.join(self.layout.columns)} FROM {table}")
-        self._schema |= {fact for fact in self._plan.schema if self._plan.patterns.cover(fact)}
         self._step(SCHEMA, (), query, Patterns(fresh), began)
-
-    def _follow_schema(self, block: Block) -> None:
-        """If a block says something new about the schema, take it into the rules."""
-        schema = self._plan.patterns
-        if not schema.rows or not (block.patterns or schema).meet_any(schema):
-            return
-        patterns = self._schema_facts.patterns
-        fresh = self._schema_facts.among([block]) - self._schema
-        if not fresh and patterns == self._schema_facts.patterns:
-            return
-        before, self._schema = self._plan, self._schema | fresh
-        self._plan = self._compiled(self._schema)
-        # Old facts now meet new rules: what was left out as idle may no longer be so.
-        self._lean = False
-        self._enlist(self._plan, before, 0)
-        self._state_schema()
-
-    # --- Rounds ----------------------------------------------------------------------------------
 
     def _expand(self) -> bool:
         """Run the expander over what it has not seen; return whether it ran."""
         began = time.perf_counter()
         query = Query(self.layout)
         ran: list[Task] = []
-        for task in self._expanders:
+        for task in self._agenda.expanders:
             bodies = Patterns(entry.body for entry in task.entries)
             pending = (b for b, makers in self._known.pending(task) if self._to_expand(makers))
             new = tuple(block for block in pending if may_match(block, bodies))
@@ -232,18 +176,17 @@ class Fixpoint:
 
     def _to_expand(self, makers: Makers) -> bool:
         """What a closed expander made holds all that it would make of it."""
-        return not (self._plan.closed and makers and all(m.group is None for m in makers))
+        return not (self.plan.closed and makers and all(m.group is None for m in makers))
 
     def _join(self) -> bool:
         """Run the groups of the first stratum that has work; return whether one had."""
-        for stratum in sorted({task.stratum for task in self._tasks}):
-            tasks = [task for task in self._tasks if task.stratum == stratum]
+        for tasks in self._agenda.strata():
             # First, because paths come cheap this way and other rules then see them at once.
             if any(self._double(task) for task in tasks if task.edges is not None):
                 return True
             tasks = [task for task in tasks if task.edges is None]
             # Alone, so that what they derive is known to be theirs, and not given back to them.
-            alone = [t for t in tasks if self._lean and self._idle_place(t) is not None]
+            alone = [task for task in tasks if self._agenda.idle_place(task) is not None]
             together = [task for task in tasks if task not in alone]
             if any(map(self._join_together, [*([task] for task in alone), together])):
                 return True
@@ -264,14 +207,16 @@ class Fixpoint:
     def _double(self, task: Task) -> bool:
         """Close a transitive relation over what its task has not seen; return whether it did."""
         assert task.group is not None and task.edges is not None
-        atom = task.group.atoms[0]
-        pending = (b for b, makers in self._known.pending(task) if makers != (task,))
-        new = tuple(block for block in pending if may_match(block, atom))
-        old = tuple(b for b in self.blocks[: task.seen] if may_match(b, atom))
+        atom, there = task.group.atoms[0], len(self.blocks)
+        pending = list(self._known.pending(task))
+        # What the task has made is closed, wherever it stands.
+        own = (block for block, makers in pending if makers == (task,))
+        old = tuple(b for b in (*self.blocks[: task.seen], *own) if may_match(b, atom))
+        new = tuple(b for b, made_by in pending if made_by != (task,) and may_match(b, atom))
         if new:
             doubling = Doubling(self.engine, self.layout, task.edges, partial(self._paths, task))
             doubling.close(self._some(task, old) if old else None, self._some(task, new))
-        task.seen = len(self.blocks)
+        task.seen = there  # what it has made since, others may have taken further
         return bool(new)
 
     def _some(self, task: Task, blocks: tuple[Block, ...]) -> DataFrame:
@@ -316,35 +261,7 @@ class Fixpoint:
 
     def _idle(self, task: Task, place: int, makers: Makers) -> bool:
         """Tell whether `task` could only repeat what is known of what it has itself derived."""
-        return self._lean and makers == (task,) and self._idle_place(task) == place
-
-    def _idle_place(self, task: Task) -> int | None:
-        """Return the one place of a task's body where what the task itself derives adds nothing."""
-        if task not in self._idle_places:
-            group = task.group
-            assert group is not None
-            # These have worked through all blocks whenever the task runs.
-            settled = [
-                clause
-                for other in self._tasks
-                if other.group is not None
-                and (
-                    other.stratum < task.stratum
-                    or (other.stratum == task.stratum and other.edges is not None)
-                )
-                for clause in other.group.clauses
-            ]
-            places = range(len(group.clause.body))
-            self._idle_places[task] = next(
-                (
-                    place
-                    for place in places
-                    if only_repeats(group.clauses, place, group.clauses, settled)
-                    and can_meet(group.clauses, place, group.clauses)
-                ),
-                None,
-            )
-        return self._idle_places[task]
+        return makers == (task,) and self._agenda.idle_place(task) == place
 
     def _step(self, kind: str, makers: Makers, query: Query, heads: Patterns, began: float) -> None:
         """Run a query, keep what is new as a block, and say so."""
@@ -385,10 +302,11 @@ class Fixpoint:
         self.listen(done)
         if not block.rows:
             return None
-        known = self._known.described(block) if self._tasks else block
+        known = self._known.described(block) if self._agenda.joins else block
         self._known.append(known, makers)
         self._check_facts()
-        self._follow_schema(known)
+        if self._agenda.follow(known):
+            self._state_schema()
         return block
 
     def _count(self, query: Query, frames: dict[str, DataFrame]) -> int:

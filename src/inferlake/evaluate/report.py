@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inferlake.rules.model import Atom, Term
+
 # Rules that the line of a round names.
 _SHOWN = 8
 
@@ -28,3 +30,19 @@ class Round:
             f"round {self.number} ({self.kind}): {derived}{self.new:,} new in {self.seconds:.2f} s"
         )
         return f"{line} by {rules}" if rules else line
+
+
+@dataclass(frozen=True)
+class Contradiction:
+    """A constraint that does not hold, and the facts that break it, in terms."""
+
+    rule: str
+    facts: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {', '.join(shown_fact(*fact) for fact in self.facts)}"
+
+
+def shown_fact(relation: str, args: tuple[str, ...]) -> str:
+    """Return a fact as the rule language writes it."""
+    return str(Atom(relation, tuple(map(Term, args))))

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from inferlake import parquet
 from inferlake.evaluate.blocks import Block, Scratch, narrowed
 from inferlake.evaluate.closure import Closure, Rules, evaluate
-from inferlake.evaluate.contradictions import Contradiction as Broken
+from inferlake.evaluate.contradictions import Broken
 from inferlake.evaluate.fixpoint import Limits
-from inferlake.maintain.report import Contradiction
+from inferlake.evaluate.report import Contradiction
 from inferlake.maintain.rules import ChosenRules
 from inferlake.parquet import DataFile
 from inferlake.paths import Place

@@ -6,27 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from inferlake.evaluate.report import Round
+from inferlake.evaluate.report import Contradiction, Round
 from inferlake.input import Bad
 from inferlake.progress import one_line
-from inferlake.rules.model import TRIPLE
-
-
-@dataclass(frozen=True)
-class Contradiction:
-    """A constraint that does not hold, and the facts that break it."""
-
-    rule: str
-    facts: tuple[tuple[str, tuple[str, ...]], ...]
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {', '.join(shown_fact(*fact) for fact in self.facts)}"
-
-
-def shown_fact(relation: str, args: tuple[str, ...]) -> str:
-    """Return a fact as the rule language writes it."""
-    shown = ", ".join(args)
-    return f"[{shown}]" if relation == TRIPLE else f"{relation}({shown})"
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from inferlake.evaluate.blocks import Scratch
 from inferlake.evaluate.closure import Closure, relation
+from inferlake.evaluate.report import shown_fact
 from inferlake.maintain.derive import Derivation, Deriver, StoreBlock
-from inferlake.maintain.report import shown_fact
 from inferlake.maintain.rules import ChosenRules
 from inferlake.progress import Progress, Stopwatch, one_line
 from inferlake.rules.load import compiled
