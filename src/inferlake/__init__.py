@@ -66,3 +66,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'inferlake' has no attribute '{name}'")
     return getattr(import_module(f"inferlake.{_HOME.get(name, 'errors')}"), name)
+
+
+def __dir__() -> list[str]:
+    """Name what is public, for those who complete by tabulator."""
+    return sorted(__all__)

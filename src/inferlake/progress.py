@@ -53,6 +53,15 @@ class Stopwatch:
             self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "file"), counted(2_000, "file")
+    ('1 file', '2,000 files')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def one_line(what: str, seconds: Mapping[str, float], engine: str, *, triples: int = 0) -> str:
     """Return the line that ends a command: what, how long by phase, where.
 

@@ -15,7 +15,7 @@ from tests.conformance.entailment import SUITES, cases, graph
 from tests.property.closing import close
 
 # Spark takes seconds for what takes Sail a fraction of one; plain evaluation has many rounds.
-EVERY = {("sail", True): 1, ("sail", False): 12, ("spark", True): 40, ("spark", False): 80}
+EVERY = {("sail", True): 4, ("sail", False): 30, ("spark", True): 80, ("spark", False): 160}
 
 
 @pytest.mark.slow
@@ -28,7 +28,9 @@ def test_an_engine_closes_every_premise_like_the_reference(
     found = cases(suite, shared_data)
     premises = sorted({(case.premise, case.profile) for case in found})
     assert premises
-    for premise, profile in premises[:: EVERY[engine.name, specialised]]:
+    # Not the first ones: those of a suite that begin alike would be all that Spark sees.
+    every = EVERY[engine.name, specialised]
+    for premise, profile in premises[every // 2 :: every]:
         program = compiled(read_rules([profile]))
         facts = [(TRIPLE, triple) for triple in graph(premise)]
         options = Options(specialised=specialised)

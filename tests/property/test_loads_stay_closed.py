@@ -16,7 +16,7 @@ from inferlake.rules.model import TRIPLE
 from inferlake.session import Engine
 from tests.property.programs import triples
 
-EXAMPLES = {"sail": 8, "spark": 1}
+EXAMPLES = {"sail": 4, "spark": 1}
 PROFILES = ["rdfs", "rdfs-full", "owl-horst", "owl2rl"]
 
 # Blank nodes get the scope of their file, which the reference knows nothing of.
@@ -33,6 +33,8 @@ loads = st.lists(
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_version_is_closed(engine: Engine, profile: str) -> None:
+    if engine.name == "spark" and profile in ("rdfs-full", "owl2rl"):
+        pytest.skip("minutes on Spark; the plans are those of the other profiles")
     program = compiled(read_rules([profile]))
 
     @settings(max_examples=EXAMPLES[engine.name], deadline=None)

@@ -266,14 +266,20 @@ def history(settings: Settings, kb: str, as_json: bool) -> None:
 
 def _print_history(versions: list[VersionInfo]) -> None:
     print(
-        f"{'version':>7}  {'time (UTC)':19}  {'operation':9}  {'added':>12}  {'removed':>9}  engine"
+        f"{'version':>7}  {'time (UTC)':19}  {'operation':9}  {'added':>12}  {'removed':>9}"
+        f"  {'derived':>12}  {'engine':6}  rules"
     )
     oldest = max((one.info.get("oldest_kept", 0) for one in versions), default=0)
     for one in versions:
         when = one.time.strftime("%Y-%m-%d %H:%M:%S")
         added, removed = one.info.get("added", 0), one.info.get("removed", 0)
         engine = one.info.get("engine", "") + (" (vacuumed)" if one.version < oldest else "")
-        print(f"{one.version:>7}  {when}  {one.operation:9}  {added:>12,}  {removed:>9,}  {engine}")
+        derived = one.info.get("derived", 0)
+        rules = ", ".join(one.info.get("rules", {}).get("names", ()))
+        print(
+            f"{one.version:>7}  {when}  {one.operation:9}  {added:>12,}  {removed:>9,}"
+            f"  {derived:>12,}  {engine:6}  {rules}"
+        )
 
 
 @cli.command()

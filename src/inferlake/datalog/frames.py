@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inferlake.datalog.facts import Intake
+from inferlake.errors import InputError
 from inferlake.evaluate.blocks import Scratch
 from inferlake.evaluate.closure import relation
 from inferlake.evaluate.fixpoint import Limits
@@ -54,6 +55,8 @@ def materialize(
     """
     names = (rules,) if isinstance(rules, str) else tuple(rules)
     program = compiled(read_rules(names))
+    if not hasattr(df, "sparkSession"):
+        raise InputError("materialize takes a PySpark DataFrame; to load files, open a store")
     engine = Sessions().of(df)
     folder = _scratch_folder(scratch)
     with explained(folder, engine, "nothing was derived"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -134,21 +135,22 @@ class Known:
         if len(self.blocks) - given <= _MOST_BLOCKS:
             return
         some = tuple(tasks)
-        start = max([given, *(task.seen for task in some if task.seen < len(self.blocks))])
-        movable = range(start, len(self.blocks))
-        if len(movable) <= _MERGED_AT_ONCE:
+        marks = sorted({given, len(self.blocks), *(t.seen for t in some if t.seen > given)})
+        start, end = max(itertools.pairwise(marks), key=lambda pair: pair[1] - pair[0])
+        if end - start <= _MERGED_AT_ONCE:
             return
-        chosen = set(sorted(movable, key=lambda i: self.blocks[i].rows)[:_MERGED_AT_ONCE])
-        merged = self._merged([self.blocks[i] for i in sorted(chosen)])
-        every = [self.makers[i] for i in sorted(chosen)]
+        by_size = sorted(range(start, end), key=lambda i: self.blocks[i].rows)
+        chosen = sorted(by_size[:_MERGED_AT_ONCE])
+        every = [self.makers[i] for i in chosen]
         # Facts that nobody of ours made must not pass for some task's own.
         makers = tuple(dict.fromkeys(task for some in every for task in some)) if all(every) else ()
-        kept = [i for i in range(len(self.blocks)) if i not in chosen]
-        self.blocks = [*(self.blocks[i] for i in kept), merged]
-        self.makers = [*(self.makers[i] for i in kept), makers]
+        merged = self._merged([self.blocks[i] for i in chosen])
+        kept = [i for i in range(start, end) if i not in chosen]
+        self.blocks[start:end] = [*(self.blocks[i] for i in kept), merged]
+        self.makers[start:end] = [*(self.makers[i] for i in kept), makers]
         for task in some:
-            if task.seen > start:
-                task.seen = len(self.blocks)
+            if task.seen >= end:
+                task.seen -= len(chosen) - 1
 
     def _merged(self, blocks: list[Block]) -> Block:
         together = self.facts(blocks, self.everything)

@@ -145,12 +145,15 @@ class TableScratch(Scratch):
 
     store: Store | None = None
     version: int = 0
+    written: list[str] = field(default_factory=list)
 
     def write(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
         assert self.store is not None
         table = self.store.facts.table
         rows = frame.selectExpr("s", "p", "o", f"BIGINT({self.version}) AS version")
-        return table.place, table.write(rows.sortWithinPartitions("p", "s", "o"))
+        files = table.write(rows.sortWithinPartitions("p", "s", "o"))
+        self.written += [file.path for file in files]
+        return table.place, files
 
 
 # So many blocks, or one block for so many facts, are taken over as files of the table; more are
@@ -211,6 +214,9 @@ class Deriver:
         told = tuple(self._told(broken))
         adopted = isinstance(rounds, TableScratch) and self._adopts(closure)
         actions = self._adopted(closure) if adopted else self.publish(closure, version)
+        if isinstance(rounds, TableScratch):
+            taken = {action.path for action in actions}
+            self.store.facts.table.discard(path for path in rounds.written if path not in taken)
         return Derived(closure, actions, replaced, told, more)
 
     def _adopts(self, closure: Closure) -> bool:

@@ -7,8 +7,6 @@ rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -151,6 +149,7 @@ class _Load:
                 "added": asserted.added,
                 "removed": 0,
                 "derived": derived.closure.derived,
+                "withdrawn": sum(file.rows for file in derived.replaced),
                 "rounds": len(derived.closure.rounds),
                 "inconsistent": bool(derived.contradictions),
                 "read": self.staged.triples_read,
@@ -165,7 +164,7 @@ class _Load:
                 with watch.phase("commit"):
                     version = table.commit(base, commit)
             except CommitRace:
-                _discard(self.store, actions)
+                table.discard(action.path for action in actions)
                 continue
             return self._report(version, asserted, derived, base, files, watch)
         raise Conflict(
@@ -245,6 +244,7 @@ class _Load:
             seconds=dict(watch.seconds),
             rules=self.rules.names,
             derived=derived.closure.derived,
+            withdrawn=sum(file.rows for file in derived.replaced),
             rounds=tuple(derived.closure.rounds),
             contradictions=derived.contradictions,
             more_contradictions=derived.more_contradictions,
@@ -267,11 +267,3 @@ def _repeated(
     version: int, files: tuple[InputFile, ...], engine: Engine, watch: Stopwatch
 ) -> LoadReport:
     return LoadReport(version, 0, 0, len(files), engine.name, dict(watch.seconds), repeated=True)
-
-
-def _discard(store: Store, actions: Iterable[AddAction]) -> None:
-    """Delete files whose commit failed; a vacuum would find them too."""
-    for action in actions:
-        place = store.facts.table.place.child(action.path)
-        with suppress(FileNotFoundError):
-            place.filesystem.delete_file(place.path)

@@ -8,7 +8,7 @@ from typing import Any
 
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.input import Bad
-from inferlake.progress import one_line
+from inferlake.progress import counted, one_line
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class LoadReport:
     files_stored: int = 0
     rules: tuple[str, ...] = ()
     derived: int = 0
+    # What had been derived under other rules, and was replaced.
+    withdrawn: int = 0
     rounds: tuple[Round, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     more_contradictions: bool = False
@@ -45,19 +47,20 @@ class LoadReport:
     def __str__(self) -> str:
         if self.repeated:
             return f"batch already applied; still version {self.version}"
-        parts = [
-            f"loaded {self.added:,} new triples of {self.read:,} read from {self.files:,} files"
-        ]
+        new, files = counted(self.added, "new triple"), counted(self.files, "file")
+        parts = [f"loaded {new} of {self.read:,} read from {files}"]
         if self.bad_count:
-            parts.append(f"skipped {self.bad_count:,} bad statements")
+            parts.append(f"skipped {counted(self.bad_count, 'bad statement')}")
         if self.graphs_dropped:
-            parts.append(f"dropped the names of {self.graphs_dropped:,} graphs")
+            parts.append(f"dropped the names of {counted(self.graphs_dropped, 'graph')}")
+        if self.withdrawn:
+            parts.append(f"withdrew {self.withdrawn:,} that other rules had derived")
         if self.rules:
-            rounds = f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}"
+            rounds = counted(len(self.rounds), "round")
             parts.append(f"derived {self.derived:,} by {', '.join(self.rules)} in {rounds}")
         if self.contradictions:
-            more = " or more" if self.more_contradictions else ""
-            parts.append(f"{len(self.contradictions)}{more} contradictions")
+            more = "at least " if self.more_contradictions else ""
+            parts.append(more + counted(len(self.contradictions), "contradiction"))
         if self.peak_memory:
             parts.append(f"peak memory {self.peak_memory / 2**30:.1f} GB")
         parts.append(f"version {self.version}")

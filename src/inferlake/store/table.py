@@ -208,6 +208,13 @@ class Table:
         files = parquet.write(frame, self.place.child(name), by=by)
         return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
 
+    def discard(self, paths: Iterable[str]) -> None:
+        """Delete files that no commit names; a vacuum would find them too."""
+        for path in paths:
+            place = self.place.child(path)
+            with suppress(FileNotFoundError):
+                place.filesystem.delete_file(place.path)
+
     def addresses(self, files: Iterable[AnyFile]) -> list[str]:
         """Return where engines find `files`."""
         return [f"{self.place.address}/{file.path}" for file in files]
