@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
-from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from inferlake import maintain
@@ -19,7 +18,7 @@ from inferlake.maintain.derive import Derivation
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import compiled
-from inferlake.session import Engine, EngineName, Sessions
+from inferlake.session import Engine, EngineName, Sessions, union
 from inferlake.store import LAYERS, Layer, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
 from inferlake.store.facts import argument_columns
@@ -211,7 +210,7 @@ class KnowledgeBase:
             self._store.facts.live(engine, snapshot, one).selectExpr(*"spo", f"'{one}' AS layer")
             for one in layers
         ]
-        return reduce(lambda one, other: one.unionAll(other), frames)
+        return union(frames)
 
     def export(
         self, output: str | os.PathLike[str] | None = None, layer: LayerChoice = "all"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -57,6 +57,17 @@ class Engine:
         pairs = (column.split() for column in columns.split(", "))
         nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in pairs)
         return self.session.sql(f"SELECT {nulls} WHERE FALSE")
+
+
+def union(frames: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of all frames, with repetitions.
+
+    By halves: a plan as deep as it has frames is more than a protocol buffer may nest.
+    """
+    if len(frames) == 1:
+        return frames[0]
+    middle = len(frames) // 2
+    return union(frames[:middle]).unionAll(union(frames[middle:]))
 
 
 @dataclass

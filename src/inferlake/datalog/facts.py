@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from inferlake.plan.clauses import Layout
 from inferlake.plan.patterns import Patterns
 from inferlake.progress import Progress
 from inferlake.rules.model import TRIPLE, Program
-from inferlake.session import Engine, is_engine_failure
+from inferlake.session import Engine, is_engine_failure, union
 from inferlake.terms import TermHash
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Intake:
             parts.append(self.engine.session.createDataFrame(table))
         if not parts:
             return self.engine.empty("id BIGINT, term STRING")
-        terms = self._written(_union(parts).distinct(), "id BIGINT, term STRING")
+        terms = self._written(union(parts).distinct(), "id BIGINT, term STRING")
         return self.engine.empty("id BIGINT, term STRING") if terms is None else self._sound(terms)
 
     def close(
@@ -128,7 +127,7 @@ class Intake:
         self.counts[relation] = 0
         if not rows:
             return
-        facts = _union([part.selectExpr(*columns) for part in rows]).distinct()
+        facts = union([part.selectExpr(*columns) for part in rows]).distinct()
         at, files = self.scratch.write(facts)
         self.counts[relation] = parquet.rows(files)
         pattern = self.layout.row(relation, ["x"] * arity)
@@ -204,7 +203,3 @@ class Intake:
         if not files:
             return None
         return self.engine.session.read.schema(columns).parquet(at.address)
-
-
-def _union(frames: list[DataFrame]) -> DataFrame:
-    return reduce(lambda one, other: one.unionAll(other), frames)

@@ -6,7 +6,6 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from inferlake.datalog.cells import double_sql, term_of_cell_sql, text_sql, type
 from inferlake.datalog.files import PARQUET, TABLES, UNQUOTED, FactFile
 from inferlake.errors import InputError
 from inferlake.evaluate.blocks import Scratch
-from inferlake.session import Engine
+from inferlake.session import Engine, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,7 +35,7 @@ class Tables:
         In CSV and TSV such a row makes the engine fail, when it comes to it.
         """
         frames = [self._terms_of(*group, arity) for group in self._groups(files)]
-        return reduce(lambda one, other: one.unionAll(other), frames)
+        return union(frames)
 
     def _groups(self, files: tuple[FactFile, ...]) -> Iterator[tuple[FactFile, list[str]]]:
         """Yield files that one reader can read together: one of them, and all their addresses."""

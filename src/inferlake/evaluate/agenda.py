@@ -39,7 +39,9 @@ class Agenda:
         self.plan = self._compiled()
         earlier: Plan | None = None
         if closed:
-            earlier = compile_plan(self.clauses, self.finder.patterns, before, self.options)
+            earlier = self.plan  # mostly: few changes touch the schema
+            if before != self.schema:
+                earlier = compile_plan(self.clauses, self.finder.patterns, before, self.options)
             self._enlist(earlier, None, len(closed))
         self._enlist(self.plan, earlier, 0)
         self._lean = self.options.lean

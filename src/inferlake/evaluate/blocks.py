@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.plan.clauses import Layout, Row
 from inferlake.plan.patterns import Patterns
-from inferlake.session import Engine
+from inferlake.session import Engine, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -140,7 +140,7 @@ def facts(
             frames.append(frame)
     if paths:
         frames.append(narrowed(read(engine, paths, layout.columns), layout, wanted))
-    return reduce(lambda one, other: one.unionAll(other), frames) if frames else None
+    return union(frames) if frames else None
 
 
 def read(engine: Engine, paths: list[str], columns: Iterable[str]) -> DataFrame:

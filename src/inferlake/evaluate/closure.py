@@ -67,7 +67,7 @@ class Closure:
         everything = Patterns([(None,) * len(fixpoint.layout.columns)])
         found = facts(fixpoint.new, fixpoint.engine, everything, fixpoint.layout)
         assert found is not None
-        names = sorted(fixpoint.layout.arities)
+        names = fixpoint.layout.names
         return {names[row.r]: row["count"] for row in found.groupBy("r").count().collect()}
 
     def contradictions(self, most: int) -> tuple[list[Broken], bool]:

@@ -175,8 +175,13 @@ class Fixpoint:
         return bool(ran)
 
     def _to_expand(self, makers: Makers) -> bool:
-        """What a closed expander made holds all that it would make of it."""
-        return not (self.plan.closed and makers and all(m.group is None for m in makers))
+        """What a closed expander made holds all that it would make of it.
+
+        Unless it was made by entries that the plan no longer has: nothing is composed with those.
+        """
+        entries = self.plan.entries
+        own = all(maker.group is None and maker.entries <= entries for maker in makers)
+        return not (self.plan.closed and makers and own)
 
     def _join(self) -> bool:
         """Run the groups of the first stratum that has work; return whether one had."""
@@ -338,7 +343,7 @@ class Fixpoint:
         most = self.limits.rounds
         if most is not None and len(self.rounds) >= most:
             raise LimitReached(
-                f"stopped after {most} rounds with more to derive, and kept nothing;"
+                f"stopped before round {most + 1}, with rules left to apply, and kept nothing;"
                 " allow more with --max-rounds, or see which rules go on with: inferlake check"
             )
 

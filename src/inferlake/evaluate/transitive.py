@@ -16,13 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import read
 from inferlake.plan.clauses import Layout
 from inferlake.plan.transitive import Edges
-from inferlake.session import Engine
+from inferlake.session import Engine, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -54,9 +53,9 @@ class Doubling:
         if old is not None:
             extended = self.keep(self._joined("{a}", "{b}", a=new, b=old))
             steps += [self._all(extended)] if extended is not None else []
-        found = self._paths(_union(steps))
+        found = self._paths(union(steps))
         if old is not None:
-            self.keep(self._joined("{a}", "{b}", a=old, b=_union([*steps, *found])))
+            self.keep(self._joined("{a}", "{b}", a=old, b=union([*steps, *found])))
 
     def _paths(self, steps: DataFrame) -> list[DataFrame]:
         """Derive the paths over `steps`, of any length."""
@@ -85,7 +84,7 @@ class Doubling:
             parts.append(
                 f"SELECT {columns}, BIGINT(0) AS {FAR} {self.edges.compose('{far}', '{near}')}"
             )
-            frames["near"] = _union(near)
+            frames["near"] = union(near)
         return self._once(" UNION ALL ".join(parts), **frames)
 
     def _joined(self, left: str, right: str, **frames: DataFrame) -> DataFrame:
@@ -112,7 +111,7 @@ class Doubling:
               ON far.node = every.node
             LEFT JOIN (SELECT {start} AS node, count(*) AS n FROM {{steps}} GROUP BY {start}) steps
               ON far.node = steps.node"""
-        row = self.engine.sql(text, far=far, every=_union([far, *near]), steps=steps).collect()[0]
+        row = self.engine.sql(text, far=far, every=union([far, *near]), steps=steps).collect()[0]
         return row.doubled > _COSTLY and row.doubled > _TIMES * row.stepped
 
     def _all(self, *blocks: FileBlock) -> DataFrame:
@@ -122,7 +121,3 @@ class Doubling:
     def _some(self, block: FileBlock, far: str) -> DataFrame:
         frame = read(self.engine, block.addresses, (*self.layout.columns, FAR))
         return frame.where(f"{FAR} = {far}").select(*self.layout.columns)
-
-
-def _union(frames: list[DataFrame]) -> DataFrame:
-    return reduce(lambda one, other: one.unionAll(other), frames)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,7 +27,7 @@ from inferlake.input.split import line_sql, split_lines
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.progress import Progress
-from inferlake.session import Engine, is_engine_failure
+from inferlake.session import Engine, is_engine_failure, union
 from inferlake.terms import TermHash, is_canonical_sql
 
 if TYPE_CHECKING:
@@ -136,10 +135,10 @@ class _Stage:
         also = self._seen(good, "seen-parsed") if good is not None else None
         decided = _decided(split, odd) if split else None
         triples = [f.select(*_TRIPLE) for f in (decided, good) if f is not None]
-        triples = _union(triples or [self.engine.empty(f"{_IDS}, {_TERMS}")])
+        triples = union(triples or [self.engine.empty(f"{_IDS}, {_TERMS}")])
         # What a parser wrote is canonical, whatever the pattern thinks of it.
         terms = [seen.frame.where("canonical = 1")] if seen else []
-        terms = _union(terms + ([also.frame] if also else []) or [self.engine.empty(_SEEN_COLUMNS)])
+        terms = union(terms + ([also.frame] if also else []) or [self.engine.empty(_SEEN_COLUMNS)])
         read = sum(part.filled("s_term") for part in (split, parsed) if part)
         if odd is not None or (split and split.filled("g_term")):
             read = triples.count()  # lines with an undecided term were counted twice
@@ -186,7 +185,7 @@ class _Stage:
             lines = self.engine.session.read.text(file.address)
             return lines.selectExpr(f"{number} AS file", f"'{file.scope}' AS scope", "value")
 
-        return _union([of(number) for number in numbers])
+        return union([of(number) for number in numbers])
 
     # --- terms ----------------------------------------------------------------------------------
 
@@ -230,7 +229,7 @@ class _Stage:
         if doubts:
             doubtful = rows.where(" OR ".join(doubts))
             lines.append(doubtful.selectExpr("file", f"{line} AS line"))
-        return _union(lines) if lines else None
+        return union(lines) if lines else None
 
     def _parsed(self, undecided: DataFrame | None) -> _Written | None:
         """Parse the undecided lines and the files that are not split."""
@@ -247,7 +246,7 @@ class _Stage:
             frames.append(spread.mapInArrow(parser.documents, PARSED_SQL))
         if not frames:
             return None
-        files = self._write(_union(frames).selectExpr(*_parsed_columns(self.hash)), "parsed")
+        files = self._write(union(frames).selectExpr(*_parsed_columns(self.hash)), "parsed")
         size = sum(self.files[n].size for n in whole)
         self.progress.advance(size=size, triples=parquet.filled(files, "s_term"))
         return self._over(files, _PARSED_COLUMNS)
@@ -314,10 +313,6 @@ def _decided(split: _Written, odd: DataFrame | None) -> DataFrame:
         for column in ("s", "p", "o"):
             rows = rows.join(odd.selectExpr(f"id AS {column}"), column, "left_anti")
     return rows
-
-
-def _union(frames: list[DataFrame]) -> DataFrame:
-    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 def _jobs(files: tuple[InputFile, ...], numbers: list[int]) -> Iterator[list[int]]:

@@ -7,7 +7,7 @@ rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -136,6 +136,12 @@ class _Load:
         table = self.store.facts.table
         for _ in range(_ATTEMPTS):
             base = table.snapshot()
+            if self.how.rules is None and not self.rules.stand_in(base):
+                rules = chosen_rules(self.store, None)
+                if rules.digest != self.rules.digest:
+                    # Another writer has changed the rules, and we came without any of our own.
+                    add_constants(self.store, self.engine, rules)
+                    return replace(self, rules=rules).run(watch, files, transaction)
             if transaction is not None and _applied(base, transaction):
                 return _repeated(base.version, files, self.engine, watch)
             with watch.phase("facts"):

@@ -50,14 +50,19 @@ def _of(alias: str | int) -> dict[str, str]:
     return {column: f"{alias}.{column}" for column in _COLUMNS}
 
 
+def _literal(text: str) -> str:
+    """Return text as SQL, in a query in which braces stand for frames."""
+    return quoted(text).replace("{", "{{").replace("}", "}}")
+
+
 def _constant(term: str) -> dict[str, str]:
     kind, number = values.datatype(term), values.number(term)
     if number is not None and math.isnan(number):
         number = None  # it compares with nothing, and engines have it above all numbers
     return {
-        "term": quoted(term),
-        "datatype": "CAST(NULL AS STRING)" if kind is None else quoted(kind),
-        "body": quoted(values.text(term)) if kind is not None else "''",
+        "term": _literal(term),
+        "datatype": "CAST(NULL AS STRING)" if kind is None else _literal(kind),
+        "body": _literal(values.text(term)) if kind is not None else "''",
         "number": "CAST(NULL AS DOUBLE)" if number is None else f"DOUBLE('{number + 0.0!r}')",
         "ill": "TRUE" if values.is_ill_typed(term) else "FALSE",
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from inferlake.rules.model import TRIPLE, Atom, Comparison, Kind, Program, Rule, Term
 from inferlake.rules.model import Slot as RuleSlot
@@ -50,9 +51,18 @@ class Layout:
     def columns(self) -> tuple[str, ...]:
         return self.arguments if self.only_triples else ("r", *self.arguments)
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The relations, in the order of their numbers."""
+        return tuple(sorted(self.arities))
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
+
     def number(self, relation: str) -> int:
         """Return what stands for `relation` in column r."""
-        return sorted(self.arities).index(relation)
+        return self._numbers[relation]
 
     def row(self, relation: str, args: Iterable[Slot]) -> Row:
         """Return a fact, or an atom, as a row."""
@@ -64,14 +74,14 @@ class Layout:
         """Return the relation of a fact, and its arguments."""
         if self.only_triples:
             return TRIPLE, fact  # type: ignore[return-value]  # no filling in triples
-        relation = sorted(self.arities)[fact[0] or 0]
+        relation = self.names[fact[0] or 0]
         return relation, fact[1 : self.arities[relation] + 1]  # type: ignore[return-value]
 
     def fact(self, values: Sequence[int]) -> Fact:
         """Return what an engine gave back as a fact, with filling where the relation ends."""
         if self.only_triples:
             return tuple(values)
-        relation = sorted(self.arities)[values[0]]
+        relation = self.names[values[0]]
         width = self.arities[relation] + 1
         return (*values[:width], *(FILLER for _ in values[width:]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,10 +36,6 @@ class Group:
     def atoms(self) -> tuple[Patterns, ...]:
         """What each atom of the body can match."""
         return tuple(Patterns(self._rows(atom)) for atom in self.clause.body)
-
-    def only(self, rows: Iterable[Parameters]) -> Group:
-        """Return the group with some of its rows."""
-        return Group(self.names, self.clause, self.parameters, frozenset(rows), self.origin)
 
     def _rows(self, row: Row) -> Iterator[Row]:
         return (

@@ -64,6 +64,3 @@ class Patterns:
         if len(found) > most or not all(isinstance(value, int) for value in found):
             return None
         return frozenset(found)  # type: ignore[arg-type]
-
-    def __add__(self, other: Patterns) -> Patterns:
-        return Patterns(self.rows + other.rows)

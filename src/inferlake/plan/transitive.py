@@ -42,6 +42,9 @@ def transitive(group: Group, layout: Layout) -> Edges | None:
         return None
     start, end = ends
     first, second = clause.body
+    # A parameter is a constant by another name: edges must be free to lead anywhere.
+    if {first[start], first[end], second[end]} & set(group.parameters):
+        return None
     for place, slots in enumerate(zip(clause.head, first, second, strict=True)):
         constant = len(set(slots)) == 1 and (
             not isinstance(slots[0], str) or slots[0] in group.parameters

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import uuid
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
@@ -24,19 +25,45 @@ class RuleBook:
 
     def save(self, rules: Iterable[RuleText]) -> str:
         """Keep `rules` and return the name that commits know them by."""
-        raw = json.dumps([asdict(rule) for rule in rules], ensure_ascii=False).encode()
-        digest = hashlib.sha256(raw).hexdigest()[:32]
-        file = self.place.child(f"{digest}.json")
-        if not file.exists():
+        texts = tuple(rules)
+        digest = _digest(texts)
+        if self._found(digest) is None:
+            raw = json.dumps([asdict(text) for text in texts], ensure_ascii=False).encode()
             self.place.filesystem.create_dir(self.place.path, recursive=True)
-            with file.filesystem.open_output_stream(file.path, compression=None) as sink:
+            # Beside, then renamed: a crash leaves no half of what a commit could name.
+            unfinished = self.place.child(f"{uuid.uuid4().hex}.tmp")
+            with unfinished.filesystem.open_output_stream(
+                unfinished.path, compression=None
+            ) as sink:
                 sink.write(raw)
+            self.place.filesystem.move(unfinished.path, self.place.child(f"{digest}.json").path)
         return digest
 
     def read(self, digest: str) -> tuple[RuleText, ...]:
         """Return the rules that a commit names."""
+        texts = self._found(digest)
+        if texts is None:
+            raise StoreError(
+                f"{self.place.address}/{digest}.json: missing or damaged, though a version names"
+                " these rules; load with the same --rules to write it again"
+            )
+        return texts
+
+    def _found(self, digest: str) -> tuple[RuleText, ...] | None:
+        """Return the rules of that name, or None if they are not there in full."""
         file = self.place.child(f"{digest}.json")
         if not file.exists():
-            raise StoreError(f"{file.address}: missing, though a version names these rules")
+            return None
         with file.filesystem.open_input_file(file.path) as source:
-            return tuple(RuleText(**rule) for rule in json.loads(source.read()))
+            raw = source.read()
+        try:
+            texts = tuple(RuleText(**text) for text in json.loads(raw))
+        except (ValueError, TypeError):
+            return None
+        return texts if _digest(texts) == digest else None
+
+
+def _digest(texts: Iterable[RuleText]) -> str:
+    """Return a name that depends on what the rules say, and not on where they came from."""
+    raw = json.dumps([text.text for text in texts], ensure_ascii=False).encode()
+    return hashlib.sha256(raw).hexdigest()[:32]

@@ -210,10 +210,14 @@ class Table:
 
     def discard(self, paths: Iterable[str]) -> None:
         """Delete files that no commit names; a vacuum would find them too."""
-        for path in paths:
+        gone = list(paths)
+        for path in gone:
             place = self.place.child(path)
             with suppress(FileNotFoundError):
                 place.filesystem.delete_file(place.path)
+        for folder in {path.split("/")[0] for path in gone}:
+            with suppress(OSError):  # not empty, or not there: other files of the same job remain
+                self.place.child(folder).remove_if_empty()
 
     def addresses(self, files: Iterable[AnyFile]) -> list[str]:
         """Return where engines find `files`."""

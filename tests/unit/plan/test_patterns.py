@@ -60,14 +60,6 @@ def test_sets_of_patterns_meet_if_a_fact_may_be_in_both(one: list[Row], other: l
     assert Patterns(other).meet_any(Patterns(one)) == expected
 
 
-@seriously(100)
-@given(some_rows, some_rows)
-def test_patterns_add_up(one: list[Row], other: list[Row]) -> None:
-    both = Patterns(one) + Patterns(other)
-    assert all_matching(list(both.rows)) == all_matching(one) | all_matching(other)
-    assert len(set(both.rows)) == len(both.rows)
-
-
 @seriously(200)
 @given(some_rows, rows)
 def test_an_index_finds_every_row_that_meets_once(many: list[Row], row: Row) -> None:
