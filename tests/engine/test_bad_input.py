@@ -679,7 +679,7 @@ def test_the_command_ends_with_a_message_and_an_exit_code(tmp_path: Path) -> Non
     skipped = inferlake("load", "--on-error", "skip", "kb", good, bad)
     assert (skipped.returncode, skipped.stdout) == (0, "")
     assert f"skipped {bad}:1:47: " in skipped.stderr
-    assert "skipped 1 bad statements" in skipped.stderr.splitlines()[-1]
+    assert "skipped 1 bad statement" in skipped.stderr.splitlines()[-1]
 
     elsewhere = inferlake("stats", tmp_path)
     assert (elsewhere.returncode, elsewhere.stdout) == (3, "")
