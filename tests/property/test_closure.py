@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inferlake.evaluate.reference import closure, contradictions
@@ -37,11 +38,7 @@ def cases(draw) -> tuple[Program, list, int]:
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["specialised", "plain", "demoted", "thorough"])
 def test_a_closure_equals_the_reference(engine: Engine, options: Options) -> None:
-    @settings(
-        max_examples=EXAMPLES[engine.name],
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    @settings(max_examples=EXAMPLES[engine.name])
     @given(cases())
     def check(case: tuple[Program, list, int]) -> None:
         program, given_facts, split = case
@@ -70,16 +67,10 @@ def test_every_pair_of_common_rules_equals_the_reference(engine: Engine, first: 
 
 
 def test_contradictions_equal_the_reference(engine: Engine) -> None:
-    @settings(
-        max_examples=EXAMPLES[engine.name],
-        deadline=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+    @settings(max_examples=EXAMPLES[engine.name])
     @given(cases())
     def check(case: tuple[Program, list, int]) -> None:
         program, given_facts, _ = case
-        from dataclasses import replace
-
         first, *others = program.rules
         constrained = Program((replace(first, heads=()), *others), program.schema)
         expected = contradictions(constrained, closure(constrained, given_facts))

@@ -37,7 +37,7 @@ def test_every_version_is_closed(engine: Engine, profile: str) -> None:
         pytest.skip("minutes on Spark; the plans are those of the other profiles")
     program = compiled(read_rules([profile]))
 
-    @settings(max_examples=EXAMPLES[engine.name], deadline=None)
+    @settings(max_examples=EXAMPLES[engine.name])
     @given(loads)
     def check(batches: list) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -18,13 +18,14 @@ from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.plan.clauses import Layout, Row
 from inferlake.plan.patterns import Patterns
+from inferlake.plan.sql import id_sql
 from inferlake.session import Engine, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # More values than this are looked for by joining, not by listing.
-_LISTED = 64
+LISTED = 64
 
 
 class Block(Protocol):
@@ -55,9 +56,9 @@ def narrowed(
     Places that are `passing` match in every row.
     """
     for place, name in enumerate(layout.columns):
-        values = wanted.values(place, _LISTED)
+        values = wanted.values(place, LISTED)
         if values is not None and place not in passing:
-            some = ", ".join(f"BIGINT('{value}')" for value in sorted(values))
+            some = ", ".join(map(id_sql, sorted(values)))
             frame = frame.where(f"{name} IN ({some})")
     return frame
 
@@ -93,7 +94,7 @@ class FileBlock:
 
     def _may_hold(self, file: DataFile, wanted: Patterns) -> bool:
         for place, name in enumerate(self.layout.columns):
-            values = wanted.values(place, _LISTED)
+            values = wanted.values(place, LISTED)
             if values is not None and not any(file.may_hold(name, value) for value in values):
                 return False
         return True

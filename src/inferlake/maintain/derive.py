@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import Block, Scratch, narrowed
+from inferlake.evaluate.blocks import LISTED, Block, Scratch, narrowed
 from inferlake.evaluate.closure import Closure, Rules, evaluate
 from inferlake.evaluate.contradictions import Broken
 from inferlake.evaluate.fixpoint import Limits
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 
 # Contradictions of one rule that a report lists.
 _SHOWN = 20
-
-# Longer lists of ids are no help in choosing files.
-_LISTED = 64
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def _values(layout: Layout, relation: str, wanted: Patterns) -> dict[str, frozen
     first = 0 if layout.only_triples else 1
     found: dict[str, frozenset[int]] = {}
     for place, name in enumerate(layout.arguments[: min(3, layout.arities[relation])]):
-        values = wanted.values(place + first, _LISTED)
+        values = wanted.values(place + first, LISTED)
         if values is not None:
             found[name] = values
     return found
