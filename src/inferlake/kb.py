@@ -300,11 +300,16 @@ class KnowledgeBase:
         """Return the relations that a version's rules know, with their numbers of arguments."""
         return compiled(self._store.rules_at(snapshot) or ()).arities
 
-    def verify(self) -> VerifyReport:
-        """Derive this version from its asserted facts again, and compare; change nothing."""
+    def verify(self, *, plain: bool = False) -> VerifyReport:
+        """Derive this version from its asserted facts again, and compare; change nothing.
+
+        If `plain`, rules run as they are written, without any of the planner's improvements: slow,
+        but a mistake of the planner does not hide in the comparison too.
+        """
         snapshot = self._snapshot()
         engine = self._sessions.for_change(self._store.text_size(snapshot))
-        return maintain.verify(self._store, engine, snapshot, self._progress)
+        options = Options(specialised=False, lean=False) if plain else self._options
+        return maintain.verify(self._store, engine, snapshot, self._progress, options)
 
     def vacuum(self, older_than: timedelta = timedelta(days=7)) -> Vacuumed:
         """Delete files that only versions older than `older_than` need."""

@@ -184,11 +184,12 @@ def load(
 @cli.command()
 @click.argument("kb")
 @click.option("--version", type=int, help="A version of the past; `history` lists them.")
+@click.option("--plain", is_flag=True, help="Run the rules as written, without the planner: slow.")
 @click.pass_obj
-def verify(settings: Settings, kb: str, version: int | None) -> None:
+def verify(settings: Settings, kb: str, version: int | None, plain: bool) -> None:
     """Derive all of KB from its asserted facts again, and compare; exit with 1 if they differ."""
     with settings.opened(kb) as opened:
-        report = (opened if version is None else opened.at(version)).verify()
+        report = (opened if version is None else opened.at(version)).verify(plain=plain)
     if not settings.json:
         for difference in report.differences:
             print(difference, file=sys.stderr)

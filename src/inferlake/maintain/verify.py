@@ -11,6 +11,7 @@ from inferlake.evaluate.closure import Closure, relation
 from inferlake.evaluate.report import shown_fact
 from inferlake.maintain.derive import Derivation, Deriver, StoreBlock
 from inferlake.maintain.rules import ChosenRules
+from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Stopwatch, one_line
 from inferlake.rules.load import compiled
 from inferlake.session import Engine
@@ -71,7 +72,13 @@ class VerifyReport:
         return one_line(what, self.seconds, self.engine)
 
 
-def verify(store: Store, engine: Engine, snapshot: Snapshot, progress: Progress) -> VerifyReport:
+def verify(
+    store: Store,
+    engine: Engine,
+    snapshot: Snapshot,
+    progress: Progress,
+    options: Options | None = None,
+) -> VerifyReport:
     """Derive all of a version again and compare; the store is not changed."""
     watch = Stopwatch(progress)
     texts = store.rules_at(snapshot) or ()
@@ -83,7 +90,7 @@ def verify(store: Store, engine: Engine, snapshot: Snapshot, progress: Progress)
             engine,
             rules,
             lambda term: displaced.get(term, store.hash.of(term)),
-            Derivation(),
+            Derivation(options=options or Options()),
             progress,
         )
         with watch.phase("derive"):
