@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inferlake.paths import Place
@@ -91,15 +92,31 @@ def filled(files: Iterable[DataFile], column: str) -> int:
     return sum(file.rows - file.nulls[column] for file in files)
 
 
-def read_rows(at: Place, files: Iterable[DataFile], columns: Iterable[str]) -> list[tuple]:
-    """Return some columns of small files below `at`, as rows on the driver, without an engine."""
-    names = list(columns)
-    found: list[tuple] = []
+def total(at: Place, files: Iterable[DataFile], column: str) -> int:
+    """Return the sum of a column of numbers, without an engine."""
+    some = tuple(files)
+    if not some:
+        return 0
+    summed = read_table(at, some, [column]).group_by([]).aggregate([(column, "sum")])
+    return summed.to_pylist()[0][f"{column}_sum"] or 0
+
+
+def read_table(at: Place, files: Iterable[DataFile], columns: Iterable[str]) -> pa.Table:
+    """Return some columns of files below `at`, on the driver, without an engine."""
+    names, tables = list(columns), []
     for file in files:
         with at.filesystem.open_input_file(at.child(file.path).path) as source:
-            table = pq.read_table(source, columns=names)
-        found += zip(*(table.column(name).to_pylist() for name in names), strict=True)
-    return found
+            tables.append(pq.read_table(source, columns=names))
+    return pa.concat_tables(tables)
+
+
+def read_rows(at: Place, files: Iterable[DataFile], columns: Iterable[str]) -> list[tuple]:
+    """Return some columns of small files below `at`, as rows on the driver, without an engine."""
+    some, names = tuple(files), list(columns)
+    if not some:
+        return []
+    table = read_table(at, some, names)
+    return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
 
 
 def _describe(at: Place, info: Any) -> DataFile:

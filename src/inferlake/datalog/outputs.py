@@ -43,7 +43,7 @@ class Outputs:
 
     @property
     def layout(self) -> Layout:
-        return self.closure.fixpoint.layout
+        return self.closure.fixpoint.queries.layout
 
     def write(self, relations: Iterable[str], to: Place, format: Format) -> None:
         """Write a file for each relation, also for one without facts, into the new folder `to`."""
@@ -63,7 +63,7 @@ class Outputs:
         return cells
 
     def _write_text(self, names: list[str], to: Place, format: Format) -> None:
-        engine, separator = self.closure.fixpoint.engine, _SEPARATORS[format]
+        engine, separator = self.closure.fixpoint.queries.engine, _SEPARATORS[format]
         # Written once, rather than computed for every column that is joined with it.
         at, files = self.scratch.write(self._cells(separator))
         found = self._facts(names)
@@ -80,7 +80,7 @@ class Outputs:
         """Return the facts of some relations, in the columns of the layout with r."""
         layout, fixpoint = self.layout, self.closure.fixpoint
         rows = [layout.row(name, ["x"] * layout.arities[name]) for name in names]
-        found = facts(fixpoint.blocks, fixpoint.engine, Patterns(rows), layout)
+        found = facts(fixpoint.blocks, fixpoint.queries.engine, Patterns(rows), layout)
         if found is None:
             return None
         if layout.only_triples:
@@ -89,7 +89,7 @@ class Outputs:
         return found.where(f"r IN ({wanted})")
 
     def _write_parquet(self, name: str, to: Place) -> None:
-        engine, arity = self.closure.fixpoint.engine, self.layout.arities[name]
+        engine, arity = self.closure.fixpoint.queries.engine, self.layout.arities[name]
         found = self.closure.relation(name)
         text = _columns_sql(found.columns)
         files = parquet.write(engine.sql(text, facts=found, cells=self._cells(None)), to)

@@ -164,7 +164,7 @@ def _derived_relations(program: Program) -> tuple[str, ...]:
 
 def _contradictions(closure: Closure, terms: DataFrame) -> tuple[tuple[Contradiction, ...], bool]:
     broken, more = closure.contradictions(_SHOWN)
-    shape = closure.fixpoint.layout
+    shape = closure.fixpoint.queries.layout
     named = [(one.rule, [shape.named(row) for row in one.facts]) for one in broken]
     ids = {id for _, facts in named for _, args in facts for id in args}
     if not ids:

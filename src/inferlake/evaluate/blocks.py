@@ -101,6 +101,71 @@ class FileBlock:
 
 
 @dataclass(frozen=True)
+class Some:
+    """Those facts of a block that a condition on another column of its files chooses."""
+
+    block: FileBlock
+    column: str
+    value: int
+    rows: int
+
+    @property
+    def patterns(self) -> Patterns | None:
+        return self.block.patterns
+
+    def may_hold(self, wanted: Patterns) -> bool:
+        return self.rows > 0 and self.block.may_hold(wanted)
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        paths = self.block.paths(wanted)
+        if not paths:
+            return None
+        columns = self.block.layout.columns
+        found = read(engine, paths, (*columns, self.column))
+        chosen = found.where(f"{self.column} = {self.value}").select(*columns)
+        return narrowed(chosen, self.block.layout, wanted)
+
+
+@dataclass(frozen=True)
+class Without:
+    """The facts of a block that are not among those `gone`."""
+
+    layout: Layout
+    block: Block
+    gone: tuple[Block, ...]
+
+    @property
+    def patterns(self) -> Patterns | None:
+        return self.block.patterns
+
+    @property
+    def rows(self) -> int:
+        """At most so many."""
+        return self.block.rows
+
+    def may_hold(self, wanted: Patterns) -> bool:
+        return self.block.may_hold(wanted)
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        found = self.block.frame(engine, wanted)
+        gone = facts(self.gone, engine, wanted, self.layout)
+        if found is None or gone is None:
+            return found
+        return engine.sql(difference_sql(self.layout), one=found, other=gone)
+
+
+def same_sql(layout: Layout, one: str, other: str) -> str:
+    """Return SQL that tells whether the rows of two aliases are the same fact."""
+    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in layout.columns)
+
+
+def difference_sql(layout: Layout) -> str:
+    """Return SQL for the rows of {one} that are not in {other}."""
+    same = same_sql(layout, "one", "other")
+    return f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other ON {same}"
+
+
+@dataclass(frozen=True)
 class FrameBlock:
     """A block that a caller gave as a frame, in the layout's columns: facts of one pattern."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from inferlake.evaluate.blocks import Block, FrameBlock, Scratch, facts
 from inferlake.evaluate.contradictions import Broken, contradictions
 from inferlake.evaluate.fixpoint import Fixpoint, Limits
+from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.report import Round
 from inferlake.plan.checks_sql import term_columns_sql, value_columns_sql
 from inferlake.plan.clauses import Layout, clauses, patterns
@@ -36,6 +37,16 @@ class Rules:
         """The terms of the program's constants, by id."""
         return {self.id_of(term): term for term in self.program.constants}
 
+    def queries(
+        self, engine: Engine, layout: Layout, scratch: Scratch, terms: Callable[[], DataFrame]
+    ) -> Queries:
+        """Return what runs these rules over blocks; `terms` gives the dictionary `id, term`."""
+
+        def dictionary() -> DataFrame:
+            return terms().selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
+
+        return Queries(engine, layout, scratch, dictionary, self.id_of(RDF_TYPE))
+
 
 @dataclass(frozen=True)
 class Closure:
@@ -55,24 +66,27 @@ class Closure:
     def relation(self, name: str, *, derived_only: bool = False) -> DataFrame:
         """Return the facts of a relation, in the columns of its layout."""
         blocks = self.fixpoint.new if derived_only else self.fixpoint.blocks
-        return relation(self.fixpoint.engine, self.fixpoint.layout, blocks, name)
+        queries = self.fixpoint.queries
+        return relation(queries.engine, queries.layout, blocks, name)
 
     def counts(self) -> dict[str, int]:
         """Return how many facts of each relation were derived."""
-        fixpoint = self.fixpoint
+        layout = self.fixpoint.queries.layout
         if not self.derived:
             return {}
-        if fixpoint.layout.only_triples:
+        if layout.only_triples:
             return {TRIPLE: self.derived}
-        everything = Patterns([(None,) * len(fixpoint.layout.columns)])
-        found = facts(fixpoint.new, fixpoint.engine, everything, fixpoint.layout)
+        everything = Patterns([(None,) * len(layout.columns)])
+        found = self.fixpoint.queries.facts(self.fixpoint.new, everything)
         assert found is not None
-        names = fixpoint.layout.names
+        names = layout.names
         return {names[row.r]: row["count"] for row in found.groupBy("r").count().collect()}
 
     def contradictions(self, most: int) -> tuple[list[Broken], bool]:
         """Return up to `most` broken constraints of each rule, and whether there are more."""
-        return contradictions(self.fixpoint, most)
+        done = self.fixpoint
+        groups = done.plan.constraints()
+        return contradictions(done.queries, groups, done.blocks, done.texts, most)
 
 
 def relation(engine: Engine, layout: Layout, blocks: list, name: str) -> DataFrame:
@@ -116,18 +130,10 @@ def evaluate(
     `terms` gives the dictionary `id, term`; it is asked for only if a rule compares values. Given
     facts must not be among the closed ones, and be there once.
     """
-
-    def dictionary() -> DataFrame:
-        return terms().selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
-
     fixpoint = Fixpoint(
-        engine,
-        layout,
+        rules.queries(engine, layout, scratch, terms),
         clauses(rules.program, layout, rules.id_of),
         patterns(rules.program, layout, rules.id_of),
-        scratch,
-        dictionary,
-        rules.id_of(RDF_TYPE),
         rules.texts,
         options or Options(),
         limits or Limits(),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from inferlake.evaluate.blocks import Block
+from inferlake.evaluate.queries import Queries, Ranges
 from inferlake.plan.clauses import Fact, Row, substituted
 from inferlake.plan.groups import Group
-from inferlake.plan.sql import Query, add_witnesses, witness_variables
-
-if TYPE_CHECKING:
-    from inferlake.evaluate.fixpoint import Fixpoint
+from inferlake.plan.sql import Query, Range, add_witnesses, witness_variables
 
 
 @dataclass(frozen=True)
@@ -21,10 +20,19 @@ class Broken:
     facts: tuple[Fact, ...]
 
 
-def contradictions(fixpoint: Fixpoint, most: int) -> tuple[list[Broken], bool]:
-    """Return up to `most` ways in which each constraint is broken, and whether there are more."""
-    groups = fixpoint.plan.constraints()
-    query = Query(fixpoint.layout, texts=fixpoint.texts)
+def contradictions(
+    queries: Queries,
+    groups: Iterable[Group],
+    blocks: Iterable[Block],
+    texts: dict[int, str],
+    most: int,
+) -> tuple[list[Broken], bool]:
+    """Return up to `most` ways in which `blocks` break each constraint, and whether there are more.
+
+    `texts` are the terms of the rules' constants.
+    """
+    everywhere = Ranges(all=tuple(blocks))
+    query = Query(queries.layout, texts=texts)
     found: list[Broken] = []
     asked: list[Group] = []
     more = False
@@ -34,13 +42,13 @@ def contradictions(fixpoint: Fixpoint, most: int) -> tuple[list[Broken], bool]:
             found += [_contradiction(group, group.parameters, row) for row in some[:most]]
             more |= len(some) > most
             continue
-        if not all(map(fixpoint.may_hold, group.atoms)):
+        if not everywhere.can_join(group, (Range.ALL,) * len(group.atoms)):
             continue
-        add_witnesses(query, len(asked), group, most + 1)
+        add_witnesses(query, len(asked), group, most + 1, everywhere)
         asked.append(group)
     if query.selects:
         counts = [0] * len(asked)
-        for row in fixpoint.answer(query):
+        for row in queries.result(query).collect():
             counts[row["broken"]] += 1
             if counts[row["broken"]] <= most:
                 group = asked[row["broken"]]

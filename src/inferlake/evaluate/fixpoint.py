@@ -14,34 +14,25 @@ reads the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from inferlake.errors import LimitReached
 from inferlake.evaluate.agenda import Agenda
-from inferlake.evaluate.blocks import Block, FileBlock, Scratch, may_match
+from inferlake.evaluate.blocks import Block, FileBlock, difference_sql, may_match
 from inferlake.evaluate.known import Known, Makers, Task
+from inferlake.evaluate.queries import Queries, Ranges
 from inferlake.evaluate.report import Round
 from inferlake.evaluate.schema import SchemaFacts
 from inferlake.evaluate.transitive import Doubling
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
-from inferlake.plan.clauses import Clause, Layout, Row
+from inferlake.plan.clauses import Clause, Row
 from inferlake.plan.compile import Options, Plan
 from inferlake.plan.patterns import Patterns
-from inferlake.plan.sql import (
-    Input,
-    Query,
-    Range,
-    TableInput,
-    TermInput,
-    add_expansion,
-    add_variant,
-    variants,
-)
-from inferlake.session import Engine
+from inferlake.plan.sql import Query, Range, TableInput, add_expansion, add_variant, variants
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,26 +48,13 @@ class Limits:
     facts: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Application:
-    """The blocks that one use of a task ranges over."""
-
-    old: tuple[Block, ...]
-    new: tuple[Block, ...]
-
-
 @dataclass
 class Fixpoint:
     """An evaluation under way. `run` it once; then `blocks` hold all facts, `new` what it found."""
 
-    engine: Engine
-    layout: Layout
+    queries: Queries
     clauses: tuple[Clause, ...]
     patterns: tuple[Row, ...]
-    scratch: Scratch
-    # The dictionary, with the columns of `checks_sql`; only asked for when a rule compares values.
-    terms: Callable[[], DataFrame]
-    type_id: int
     texts: dict[int, str] = field(default_factory=dict)
     options: Options = field(default_factory=Options)
     limits: Limits = field(default_factory=Limits)
@@ -86,20 +64,14 @@ class Fixpoint:
 
     @cached_property
     def _known(self) -> Known:
-        return Known(self.engine, self.layout, self.scratch, self.type_id)
+        queries = self.queries
+        return Known(queries.engine, queries.layout, queries.scratch, queries.type_id)
 
     @cached_property
     def _agenda(self) -> Agenda:
         patterns = self.patterns if self.options.specialised else ()
         finder = SchemaFacts(self._known, patterns, self.options.driver_facts)
-        return Agenda(self.clauses, self.layout, self.options, finder)
-
-    @cached_property
-    def _values(self) -> DataFrame:
-        """The dictionary with its values, written once: engines would compute them in each join."""
-        frame = self.terms()
-        at, _ = self.scratch.write_whole(frame)
-        return self.engine.session.read.schema(frame.schema).parquet(at.address)
+        return Agenda(self.clauses, self.queries.layout, self.options, finder)
 
     @property
     def blocks(self) -> list[Block]:
@@ -133,15 +105,6 @@ class Fixpoint:
         while self._expand() or self._join():
             self._known.merge(self._agenda.tasks, self._given)
 
-    def may_hold(self, wanted: Patterns) -> bool:
-        """Tell whether some fact may match."""
-        return any(may_match(block, wanted) for block in self.blocks)
-
-    def answer(self, query: Query) -> list:
-        """Return the rows of a query over all facts, once they are closed."""
-        frames = {name: self._frame(what) for name, what in query.inputs.items()}
-        return self.engine.sql(query.union, **frames).collect()
-
     # --- Rounds ----------------------------------------------------------------------------------
 
     def _state_schema(self) -> None:
@@ -150,23 +113,23 @@ class Fixpoint:
         if not fresh:
             return
         began = time.perf_counter()
-        query = Query(self.layout)
+        query = Query(self.queries.layout)
         rows = tuple(tuple(slot or 0 for slot in fact) for fact in fresh)
-        table = query.input(TableInput(self.layout.columns, rows))
-        query.selects.append(f"SELECT {', '.join(self.layout.columns)} FROM {table}")
+        table = query.input(TableInput(self.queries.layout.columns, rows))
+        query.selects.append(f"SELECT {', '.join(self.queries.layout.columns)} FROM {table}")
         self._step(SCHEMA, (), query, Patterns(fresh), began)
 
     def _expand(self) -> bool:
         """Run the expander over what it has not seen; return whether it ran."""
         began = time.perf_counter()
-        query = Query(self.layout)
+        query = Query(self.queries.layout)
         ran: list[Task] = []
         for task in self._agenda.expanders:
             bodies = Patterns(entry.body for entry in task.entries)
             pending = (b for b, makers in self._known.pending(task) if self._to_expand(makers))
             new = tuple(block for block in pending if may_match(block, bodies))
             if new:
-                add_expansion(query, task.entries, _Application((), new))
+                add_expansion(query, task.entries, Ranges(new=new))
                 ran.append(task)
             task.seen = len(self.blocks)
         if ran:
@@ -200,7 +163,7 @@ class Fixpoint:
     def _join_together(self, tasks: list[Task]) -> bool:
         """Run groups in one query over what they have not seen; return whether there was any."""
         began = time.perf_counter()
-        query = Query(self.layout, texts=self.texts)
+        query = Query(self.queries.layout, texts=self.texts)
         ran = tuple(task for task in tasks if self._add_variants(query, task))
         for task in tasks:
             task.seen = len(self.blocks)
@@ -219,7 +182,9 @@ class Fixpoint:
         old = tuple(b for b in (*self.blocks[: task.seen], *own) if may_match(b, atom))
         new = tuple(b for b, made_by in pending if made_by != (task,) and may_match(b, atom))
         if new:
-            doubling = Doubling(self.engine, self.layout, task.edges, partial(self._paths, task))
+            doubling = Doubling(
+                self.queries.engine, self.queries.layout, task.edges, partial(self._paths, task)
+            )
             doubling.close(self._some(task, old) if old else None, self._some(task, new))
         task.seen = there  # what it has made since, others may have taken further
         return bool(new)
@@ -230,10 +195,9 @@ class Fixpoint:
         assert group is not None
         first = group.clause.body[0]
         itself = replace(group, clause=Clause("", first, (first,)))
-        query = Query(self.layout)
-        add_variant(query, itself, (Range.NEW,), _Application((), blocks))
-        frames = {name: self._frame(what) for name, what in query.inputs.items()}
-        return self.engine.sql(query.union, **frames)
+        query = Query(self.queries.layout)
+        add_variant(query, itself, (Range.NEW,), Ranges(new=blocks))
+        return self.queries.result(query)
 
     def _paths(self, task: Task, made: DataFrame) -> FileBlock | None:
         """Keep those of the paths `made` that are new, with what else is told of them."""
@@ -242,7 +206,7 @@ class Fixpoint:
         self._check_rounds()
         fresh = self._unknown(made, task.group.heads)
         derived = made.count() if self.options.counted else None
-        at, files = self.scratch.write_whole(fresh)
+        at, files = self.queries.scratch.write_whole(fresh)
         return self._kept(DOUBLE, (task,), at, files, task.group.heads, began, derived)
 
     def _add_variants(self, query: Query, task: Task) -> bool:
@@ -257,9 +221,8 @@ class Fixpoint:
                 for block, makers in self._known.pending(task)
                 if may_match(block, group.atoms[place]) and not self._idle(task, place, makers)
             )
-            of = _Application(old, new)
-            pairs = zip(ranges, group.atoms, strict=True)
-            if new and all(any(True for _ in self._blocks_of(of, *pair)) for pair in pairs):
+            of = Ranges(old, new, tuple(self.blocks))
+            if new and of.can_join(group, ranges):
                 add_variant(query, group, ranges, of)
                 added = True
         return added
@@ -271,12 +234,10 @@ class Fixpoint:
     def _step(self, kind: str, makers: Makers, query: Query, heads: Patterns, began: float) -> None:
         """Run a query, keep what is new as a block, and say so."""
         self._check_rounds()
-        frames = {name: self._frame(what) for name, what in query.inputs.items()}
-        derived = self._count(query, frames) if self.options.counted else None
-        columns = ", ".join(self.layout.columns)
-        once = f"SELECT DISTINCT {columns} FROM ({query.union}) made"
-        made = self.engine.sql(once, **frames)
-        at, files = self.scratch.write(self._unknown(made, heads))
+        derived = self._count(query) if self.options.counted else None
+        columns = ", ".join(self.queries.layout.columns)
+        made = self.queries.result(query, f"SELECT DISTINCT {columns} FROM ({{made}}) made")
+        at, files = self.queries.scratch.write(self._unknown(made, heads))
         self._kept(kind, makers, at, files, heads, began, derived)
 
     def _unknown(self, made: DataFrame, heads: Patterns) -> DataFrame:
@@ -284,9 +245,7 @@ class Fixpoint:
         known = self._known.facts(self.blocks, heads)
         if known is None:
             return made
-        same = " AND ".join(f"made.{name} = known.{name}" for name in self.layout.columns)
-        text = f"SELECT made.* FROM {{made}} made LEFT ANTI JOIN {{known}} known ON {same}"
-        return self.engine.sql(text, made=made, known=known)
+        return self.queries.engine.sql(difference_sql(self.queries.layout), one=made, other=known)
 
     def _kept(
         self,
@@ -299,7 +258,7 @@ class Fixpoint:
         derived: int | None,
     ) -> FileBlock | None:
         """Make a block of what a round has written, unless that is nothing, and say so."""
-        block = FileBlock(self.layout, at, files, heads)
+        block = FileBlock(self.queries.layout, at, files, heads)
         names = tuple(dict.fromkeys(name for task in makers for name in task.names))
         seconds = time.perf_counter() - began
         done = Round(len(self.rounds) + 1, kind, names, block.rows, seconds, derived)
@@ -314,28 +273,10 @@ class Fixpoint:
             self._state_schema()
         return block
 
-    def _count(self, query: Query, frames: dict[str, DataFrame]) -> int:
+    def _count(self, query: Query) -> int:
         """Count what a query derives, with repetitions: the same work again, without keeping it."""
-        text = f"SELECT count(*) AS made FROM ({query.union}) made"
-        return self.engine.sql(text, **frames).collect()[0].made
-
-    # --- Frames ----------------------------------------------------------------------------------
-
-    def _frame(self, what: Input) -> DataFrame:
-        if isinstance(what, TableInput):
-            return self.scratch.table(self.engine, what.columns, what.rows)
-        if isinstance(what, TermInput):
-            return self._values
-        of = what.of if isinstance(what.of, _Application) else _Application((), ())
-        found = self._known.facts(self._blocks_of(of, what.range, what.patterns), what.patterns)
-        if found is not None:
-            return found
-        return self.engine.empty(", ".join(f"{name} BIGINT" for name in self.layout.columns))
-
-    def _blocks_of(self, of: _Application, range: Range, wanted: Patterns) -> Iterator[Block]:
-        """Yield the blocks of a range that may match."""
-        chosen = {Range.OLD: of.old, Range.NEW: of.new, Range.ALL: self.blocks}[range]
-        return (block for block in chosen if may_match(block, wanted))
+        text = "SELECT count(*) AS made FROM ({made}) made"
+        return self.queries.result(query, text).collect()[0].made
 
     # --- Limits ----------------------------------------------------------------------------------
 

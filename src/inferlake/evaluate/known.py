@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import Block, FileBlock, Scratch, facts
+from inferlake.evaluate.described import Describer
 from inferlake.plan.clauses import Layout
 from inferlake.plan.groups import Group
 from inferlake.plan.linear import Entry
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.transitive import Edges
-from inferlake.rules.model import TRIPLE
 from inferlake.session import Engine
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 # Blocks beyond this are merged: a file costs more to open than a few rows to write again.
 _MOST_BLOCKS = 24
 _MERGED_AT_ONCE = 16
-
-# With more predicates and classes than this, a block is not described by them.
-_MOST_DESCRIBED = 5_000
 
 
 @dataclass(eq=False)
@@ -43,24 +40,6 @@ class Task:
 Makers = tuple[Task, ...]
 
 
-@dataclass(frozen=True)
-class Described:
-    """A block of which more is known than it says itself."""
-
-    block: Block
-    patterns: Patterns
-
-    @property
-    def rows(self) -> int:
-        return self.block.rows
-
-    def may_hold(self, wanted: Patterns) -> bool:
-        return self.block.may_hold(wanted)
-
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
-        return self.block.frame(engine, wanted)
-
-
 @dataclass
 class Known:
     """The blocks of an evaluation. They are only ever added, or merged."""
@@ -68,7 +47,6 @@ class Known:
     engine: Engine
     layout: Layout
     scratch: Scratch
-    # The id of rdf:type: its objects say as much about a triple as other predicates do.
     type_id: int
     blocks: list[Block] = field(default_factory=list)
     makers: list[Makers] = field(default_factory=list)
@@ -92,39 +70,8 @@ class Known:
         return facts(blocks, self.engine, wanted, self.layout)
 
     def described(self, block: Block) -> Block:
-        """Return a block that says which predicates and classes it really has.
-
-        One small query, which saves every join that would find nothing.
-        """
-        if TRIPLE not in self.layout.arities:
-            return block
-        frame = self.facts([block], self.everything)
-        if frame is None:
-            return block
-        is_triple = "TRUE" if self.layout.only_triples else f"r = {self.layout.number(TRIPLE)}"
-        relation = "0" if self.layout.only_triples else "r"
-        found = (
-            frame.selectExpr(
-                f"{relation} AS relation",
-                f"IF({is_triple}, p, NULL) AS p",
-                f"IF({is_triple} AND p = {self.type_id}, o, NULL) AS class",
-            )
-            .distinct()
-            .limit(_MOST_DESCRIBED + 1)
-            .collect()
-        )
-        if len(found) > _MOST_DESCRIBED:
-            return block
-        patterns = Patterns(self._pattern(*row) for row in found)
-        if isinstance(block, FileBlock):
-            return replace(block, patterns=patterns)
-        return Described(block, patterns)
-
-    def _pattern(self, relation: int, predicate: int | None, class_: int | None):
-        if self.layout.only_triples:
-            return (None, predicate, class_)
-        rest = (None,) * (len(self.layout.columns) - 4)
-        return (relation, None, predicate, class_, *rest)[: len(self.layout.columns)]
+        """Return a block that says which predicates and classes it really has."""
+        return Describer(self.engine, self.layout, self.type_id).described(block)
 
     def merge(self, tasks: Iterable[Task], given: int) -> None:
         """Write small blocks together, so that a round reads few files however many came before.

@@ -49,6 +49,13 @@ class Plan:
         }
         return grouped(fresh)
 
+    def steps(self, before: Plan | None = None) -> tuple[Group, ...]:
+        """Return the entries as groups of rules, without those that `before` had already."""
+        entries = self.entries - (before.entries if before is not None else frozenset())
+        return grouped(
+            {Template(Clause("", one.head, (one.body,), one.checks)): {()} for one in entries}
+        )
+
     def constraints(self) -> tuple[Group, ...]:
         """Return the rules that say what must not be."""
         return tuple(group for group in self.joins() if group.clause.head is None)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from inferlake.plan.checks_sql import check_sql
-from inferlake.plan.clauses import Check, Layout, Row, Slot
+from inferlake.plan.clauses import Check, Clause, Layout, Row, Slot
 from inferlake.plan.groups import Group
 from inferlake.plan.linear import Entry
 from inferlake.plan.patterns import Patterns
@@ -196,9 +196,9 @@ class _Join:
 _TERMS = TermInput()
 
 
-def add_witnesses(query: Query, number: int, group: Group, most: int) -> None:
+def add_witnesses(query: Query, number: int, group: Group, most: int, of: object) -> None:
     """Add the bindings under which a constraint is broken, as an array of ids."""
-    join = _Join(query, group, (Range.ALL,) * len(group.clause.body), group)
+    join = _Join(query, group, (Range.ALL,) * len(group.clause.body), of)
     names = witness_variables(group)
     join.add([f"{number} AS broken", "{values} AS bindings"])
     values = ", ".join(join.where[name] for name in names) or "BIGINT(0)"
@@ -210,6 +210,40 @@ def witness_variables(group: Group) -> tuple[str, ...]:
     """Return the variables whose values say how a constraint is broken."""
     slots = dict.fromkeys(s for row in group.origin for s in row if isinstance(s, str))
     return tuple(slots)
+
+
+def backward(group: Group) -> Group:
+    """Return a group whose first atom is its head: what it asks for is then what derives a fact."""
+    clause = group.clause
+    assert clause.head is not None
+    asked = Clause(clause.name, clause.head, (clause.head, *clause.body), clause.checks)
+    return replace(group, clause=asked)
+
+
+def add_members(query: Query, patterns: Patterns, of: object) -> None:
+    """Add the new facts that are among all, of which those that match `patterns` are enough."""
+    columns = query.layout.columns
+    new = query.input(FactInput(Range.NEW, patterns, of))
+    every = query.input(FactInput(Range.ALL, patterns, of))
+    same = " AND ".join(f"a0.{name} = a1.{name}" for name in columns)
+    made = ", ".join(f"a0.{name} AS {name}" for name in columns)
+    query.selects.append(f"SELECT {made} FROM {new} a0 JOIN {every} a1 ON {same}")
+
+
+def add_instances(query: Query, group: Group, atoms: int, of: object) -> None:
+    """Add the ways in which a group derives the new facts from all, one row for each.
+
+    A row has the fact, then up to `atoms` facts that it follows from, in columns `b0_s` and so on,
+    null beyond the last, and how many they are as `size`.
+    """
+    columns, size = query.layout.columns, len(group.clause.body)
+    asked = backward(group)
+    found = [f"a{n + 1}.{name} AS b{n}_{name}" for n in range(size) for name in columns]
+    found += [
+        f"CAST(NULL AS BIGINT) AS b{n}_{name}" for n in range(size, atoms) for name in columns
+    ]
+    ranges = (Range.NEW, *(Range.ALL for _ in range(size)))
+    _Join(query, asked, ranges, of).add([*found, f"BIGINT({size}) AS size"])
 
 
 # --- The expander -------------------------------------------------------------------------------

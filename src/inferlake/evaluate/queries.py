@@ -1,0 +1,90 @@
+"""Queries of the plan over blocks of facts: which blocks an atom ranges over, and their frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from inferlake.evaluate.blocks import Block, FileBlock, Scratch, facts, may_match
+from inferlake.evaluate.described import Describer
+from inferlake.plan.clauses import Layout
+from inferlake.plan.groups import Group
+from inferlake.plan.patterns import Patterns
+from inferlake.plan.sql import FactInput, Input, Query, Range, TableInput, TermInput
+from inferlake.session import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """The blocks that one use of a group ranges over."""
+
+    old: tuple[Block, ...] = ()
+    new: tuple[Block, ...] = ()
+    all: tuple[Block, ...] = ()
+
+    def blocks(self, range: Range, wanted: Patterns) -> Iterator[Block]:
+        """Yield the blocks of a range that may match."""
+        chosen = {Range.OLD: self.old, Range.NEW: self.new, Range.ALL: self.all}[range]
+        return (block for block in chosen if may_match(block, wanted))
+
+    def can_join(self, group: Group, ranges: tuple[Range, ...]) -> bool:
+        """Tell whether every atom of a group has a block that may match it."""
+        pairs = zip(ranges, group.atoms, strict=True)
+        return all(next(self.blocks(*pair), None) is not None for pair in pairs)
+
+
+@dataclass
+class Queries:
+    """Runs queries of the plan on an engine, and keeps what they find in a scratch folder."""
+
+    engine: Engine
+    layout: Layout
+    scratch: Scratch
+    # The dictionary, with the columns of `checks_sql`; only asked for when a rule compares values.
+    terms: Callable[[], DataFrame]
+    type_id: int
+
+    @cached_property
+    def _values(self) -> DataFrame:
+        """The dictionary with its values, written once: engines would compute them in each join."""
+        frame = self.terms()
+        at, _ = self.scratch.write_whole(frame)
+        return self.engine.session.read.schema(frame.schema).parquet(at.address)
+
+    def frames(self, query: Query) -> dict[str, DataFrame]:
+        """Return the frames that a query names."""
+        return {name: self._frame(what) for name, what in query.inputs.items()}
+
+    def result(self, query: Query, text: str = "{made}") -> DataFrame:
+        """Return what a query gives; `text` says what to make of it."""
+        return self.engine.sql(text.replace("{made}", query.union), **self.frames(query))
+
+    def facts(self, blocks: Iterable[Block], wanted: Patterns) -> DataFrame | None:
+        """Return the facts of some blocks that may match `wanted`, or None."""
+        return facts(blocks, self.engine, wanted, self.layout)
+
+    def block(self, frame: DataFrame) -> FileBlock | None:
+        """Write facts, and their other columns, as a block; None if there are none."""
+        at, files = self.scratch.write_whole(frame)
+        block = FileBlock(self.layout, at, files, None)
+        if not block.rows:
+            return None
+        found = Describer(self.engine, self.layout, self.type_id).described(block)
+        assert isinstance(found, FileBlock)
+        return found
+
+    def _frame(self, what: Input) -> DataFrame:
+        if isinstance(what, TableInput):
+            return self.scratch.table(self.engine, what.columns, what.rows)
+        if isinstance(what, TermInput):
+            return self._values
+        assert isinstance(what, FactInput) and isinstance(what.of, Ranges)
+        found = self.facts(what.of.blocks(what.range, what.patterns), what.patterns)
+        if found is not None:
+            return found
+        return self.engine.empty(", ".join(f"{name} BIGINT" for name in self.layout.columns))
