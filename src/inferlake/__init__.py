@@ -27,9 +27,10 @@ if TYPE_CHECKING:
         VersionNotFound,
     )
     from inferlake.kb import KnowledgeBase, Stats, open
-    from inferlake.maintain import LoadReport
+    from inferlake.maintain import ChangeReport
 
 __all__ = [
+    "ChangeReport",
     "Conflict",
     "EngineError",
     "InferlakeError",
@@ -37,7 +38,6 @@ __all__ = [
     "JavaMissing",
     "KnowledgeBase",
     "LimitReached",
-    "LoadReport",
     "NewerFormat",
     "NotAStore",
     "RuleError",
@@ -54,7 +54,7 @@ _HOME = {
     "KnowledgeBase": "kb",
     "Stats": "kb",
     "open": "kb",
-    "LoadReport": "maintain",
+    "ChangeReport": "maintain",
     "RunReport": "datalog",
     "materialize": "datalog",
     "run": "datalog",

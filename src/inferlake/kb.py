@@ -13,11 +13,11 @@ from inferlake.errors import InputError, StoreError
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.export import export
 from inferlake.input import FRAME, discover
-from inferlake.maintain import LoadReport, VerifyReport
+from inferlake.maintain import ALGORITHMS, Algorithm, Change, ChangeReport, Source, VerifyReport
 from inferlake.maintain.derive import Derivation
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
-from inferlake.rules.load import compiled
+from inferlake.rules.load import NONE, compiled, read_rules
 from inferlake.session import Engine, EngineName, Sessions, union
 from inferlake.store import LAYERS, Layer, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
@@ -30,6 +30,10 @@ from inferlake.terms import FULL, TermHash
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    Path = str | os.PathLike[str]
+    # Paths, one or several, or a DataFrame of triples.
+    Inputs = Path | Sequence[Path] | DataFrame | None
 
 LayerChoice = Literal["all", "asserted", "derived"]
 
@@ -145,7 +149,7 @@ class KnowledgeBase:
         max_rounds: int | None = None,
         max_facts: int | None = None,
         count: bool = False,
-    ) -> LoadReport:
+    ) -> ChangeReport:
         """Add the triples of files, folders and globs, or of one DataFrame, as one new version.
 
         A DataFrame has the columns subject, predicate and object, as text in N-Triples form, and
@@ -161,35 +165,114 @@ class KnowledgeBase:
         further fails and changes nothing. `count` also counts what each round derives before
         repetitions are dropped.
         """
-        self._writable()
-        if on_error not in ("fail", "skip"):
-            raise InputError(f"on_error is fail or skip, not {on_error!r}")
-        if transaction is not None and not _is_transaction(transaction):
-            raise InputError("a transaction is a name and a number, for example ('nightly', 17)")
+        skips = _skips(on_error)
         # A list is what PySpark's readers take.
-        inputs = tuple(i for item in inputs for i in (item if isinstance(item, list) else [item]))
-        if not inputs:
+        named = [i for item in inputs for i in (item if isinstance(item, list) else [item])]
+        if not named:
             raise InputError("nothing to load: name a file, a folder, a glob or a DataFrame")
-        frame = _only_frame(inputs)
-        if frame is not None:
-            files, engine = (FRAME,), self._sessions.of(frame)
-        else:
-            files = discover(inputs, format)  # type: ignore[arg-type]
-            engine = self._sessions.for_change(sum(file.text_size for file in files))
-        return maintain.load(
-            self._store,
-            engine,
-            files,
-            progress=self._progress,
-            skip_bad=on_error == "skip",
-            transaction=transaction,
-            frame=frame,
-            how=Derivation(
-                self._rules if rules is None else _names(rules),
-                Limits(max_rounds, max_facts),
-                replace(self._options, counted=count),
-            ),
+        return self._apply(
+            Change(
+                add=_source(named, format),
+                operation="load",
+                skip_bad=skips,
+                transaction=_checked(transaction),
+                how=self._how(rules, max_rounds, max_facts, count=count),
+            )
         )
+
+    def update(
+        self,
+        *,
+        add: Inputs = None,
+        remove: Inputs = None,
+        patch: Inputs = None,
+        algorithm: Algorithm = "auto",
+        rules: str | Sequence[str] | None = None,
+        format: str | None = None,
+        on_error: Literal["fail", "skip"] = "fail",
+        transaction: tuple[str, int] | None = None,
+        max_rounds: int | None = None,
+        max_facts: int | None = None,
+        count: bool = False,
+    ) -> ChangeReport:
+        """Remove triples, add triples and apply patches, in this order, as one new version.
+
+        Each of them is a path, a list of paths, or a DataFrame with the columns subject, predicate
+        and object. A patch is a file of RDF Patch (`.rdfp`) or of SPARQL Update with nothing but
+        INSERT DATA and DELETE DATA (`.ru`). To remove what is not asserted changes nothing; the
+        report counts it. What is derived follows: whatever no longer holds goes, by `algorithm`:
+        bf, dred, counting, rebuild, or auto, which chooses and says why.
+        """
+        sources = {
+            name: _source(_listed(given), format, name)
+            for name, given in (("add", add), ("remove", remove), ("patch", patch))
+        }
+        if not any(source.files for source in sources.values()) and rules is None:
+            raise InputError("nothing to change: say what to add, to remove, or a patch")
+        return self._apply(
+            Change(
+                **sources,
+                operation="update",
+                skip_bad=_skips(on_error),
+                transaction=_checked(transaction),
+                how=self._how(rules, max_rounds, max_facts, count=count, algorithm=algorithm),
+            )
+        )
+
+    def change_rules(
+        self,
+        *,
+        add: str | Sequence[str] = (),
+        remove: str | Sequence[str] = (),
+        algorithm: Algorithm = "auto",
+    ) -> ChangeReport:
+        """Add and remove rules, by the names that `rules` gives, as one new version."""
+        texts = {text.name: text for text in self._store.rules_at(self._snapshot()) or ()}
+        for name in _names(remove):
+            if name not in texts:
+                known = ", ".join(texts) or "none"
+                raise InputError(f"no rules {name} in the store; it has: {known}")
+            del texts[name]
+        texts.update({text.name: text for text in read_rules(_names(add))})
+        rules = tuple(texts.values()) or (NONE,)
+        return self._apply(
+            Change(
+                operation="rules",
+                how=replace(self._how(None, None, None, algorithm=algorithm), rules=rules),
+            )
+        )
+
+    def _how(
+        self,
+        rules: str | Sequence[str] | None,
+        max_rounds: int | None,
+        max_facts: int | None,
+        *,
+        count: bool = False,
+        algorithm: Algorithm = "auto",
+    ) -> Derivation:
+        if algorithm not in ALGORITHMS:
+            raise InputError(f"no algorithm {algorithm!r}: choose {', '.join(ALGORITHMS)}")
+        return Derivation(
+            self._rules if rules is None else _names(rules),
+            Limits(max_rounds, max_facts),
+            replace(self._options, counted=count),
+            algorithm,
+        )
+
+    def _apply(self, change: Change) -> ChangeReport:
+        self._writable()
+        if change.operation != "load":
+            self._snapshot()  # only a load creates a store
+        frames = [s.frame for s in (change.add, change.remove, change.patch) if s.frame is not None]
+        if frames:
+            engine = self._sessions.of(frames[0])
+        else:
+            size = sum(file.text_size for file in change.files)
+            if change.operation == "rules":
+                size = self._store.text_size(self._snapshot())
+            engine = self._sessions.for_change(size)
+        return maintain.apply(self._store, engine, change, self._progress)
 
     def facts(self, layer: LayerChoice = "all") -> DataFrame:
         """Return the facts as terms in N-Triples form: subject, predicate, object, layer."""
@@ -331,20 +414,36 @@ def _names(rules: str | Sequence[str]) -> tuple[str, ...]:
     return (rules,) if isinstance(rules, str) else tuple(rules)
 
 
-def _is_transaction(value: Any) -> bool:
-    match value:
-        case (str(), int()):
-            return True
-        case _:
-            return False
+def _listed(inputs: Any) -> list[Any]:
+    if inputs is None:
+        return []
+    return list(inputs) if isinstance(inputs, list | tuple) else [inputs]
 
 
-def _only_frame(inputs: tuple[Any, ...]) -> DataFrame | None:
-    """Return the DataFrame that is the only input, or None if the inputs are paths."""
+def _source(inputs: list[Any], format: str | None, role: str = "add") -> Source:
+    """Return the one DataFrame, or the files, that inputs name."""
     frames = [item for item in inputs if hasattr(item, "sparkSession")]
     if frames and len(inputs) > 1:
-        raise InputError("load a DataFrame alone: it becomes a version of its own")
-    return frames[0] if frames else None
+        raise InputError("give a DataFrame alone: it becomes a version of its own")
+    if frames:
+        return Source((FRAME,), frames[0])
+    return Source(discover(inputs, format) if inputs else ())
+
+
+def _skips(on_error: str) -> bool:
+    if on_error not in ("fail", "skip"):
+        raise InputError(f"on_error is fail or skip, not {on_error!r}")
+    return on_error == "skip"
+
+
+def _checked(transaction: Any) -> tuple[str, int] | None:
+    match transaction:
+        case None:
+            return None
+        case (str(name), int(number)):
+            return name, number
+        case _:
+            raise InputError("a transaction is a name and a number, for example ('nightly', 17)")
 
 
 def open(

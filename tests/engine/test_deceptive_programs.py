@@ -8,7 +8,7 @@ import pytest
 
 from inferlake.evaluate.reference import closure
 from inferlake.kb import KnowledgeBase
-from inferlake.maintain.load import _Load
+from inferlake.maintain.change import _Work
 from inferlake.plan.compile import Options
 from inferlake.rules.parse import parse
 from inferlake.session import Engine
@@ -99,15 +99,15 @@ def test_a_load_that_names_no_rules_leaves_another_writers_rules(
         (tmp_path / f"{name}.nt").write_text(f"<e:{name}> <e:p> <e:o> .\n")
     kb = KnowledgeBase(tmp_path / "kb", engine="sail")
     kb.load(tmp_path / "a.nt")
-    asserted = _Load._asserted
+    asserted = _Work._asserted
 
-    def overtaken(self, base):
-        if self.how.rules is None and kb.version == 1:
+    def overtaken(self, base, store):
+        if self.change.how.rules is None and kb.version == 1:
             other = KnowledgeBase(kb.path, engine="sail")
             other.load(tmp_path / "b.nt", rules="owl-horst")
-        return asserted(self, base)
+        return asserted(self, base, store)
 
-    monkeypatch.setattr(_Load, "_asserted", overtaken)
+    monkeypatch.setattr(_Work, "_asserted", overtaken)
     kb.load(tmp_path / "c.nt")
     assert kb.version == 3
     assert kb.rules() == ("owl-horst",)

@@ -32,16 +32,19 @@ class Agenda:
     _stated: set[Fact] = field(default_factory=set)
     _idle: dict[Task, int | None] = field(default_factory=dict)
 
-    def begin(self, closed: list[Block], given: list[Block]) -> None:
-        """Make the tasks; those that `closed` facts gave rise to have worked through them."""
+    def begin(self, closed: list[Block], given: list[Block], under: tuple[Clause, ...]) -> None:
+        """Make the tasks; those that `closed` facts gave rise to have worked through them.
+
+        They are closed `under` some of the rules, or all.
+        """
         before = self.finder.among(closed)
         self.schema = before | self.finder.among(given)
         self.plan = self._compiled()
         earlier: Plan | None = None
         if closed:
             earlier = self.plan  # mostly: few changes touch the schema
-            if before != self.schema:
-                earlier = compile_plan(self.clauses, self.finder.patterns, before, self.options)
+            if before != self.schema or under != self.clauses:
+                earlier = compile_plan(under, self.finder.patterns, before, self.options)
             self._enlist(earlier, None, len(closed))
         self._enlist(self.plan, earlier, 0)
         self._lean = self.options.lean

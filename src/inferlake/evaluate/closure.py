@@ -33,6 +33,11 @@ class Rules:
     id_of: Callable[[str], int]
 
     @property
+    def type_id(self) -> int:
+        """The id of rdf:type."""
+        return self.id_of(RDF_TYPE)
+
+    @property
     def texts(self) -> dict[int, str]:
         """The terms of the program's constants, by id."""
         return {self.id_of(term): term for term in self.program.constants}
@@ -45,7 +50,7 @@ class Rules:
         def dictionary() -> DataFrame:
             return terms().selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
 
-        return Queries(engine, layout, scratch, dictionary, self.id_of(RDF_TYPE))
+        return Queries(engine, layout, scratch, dictionary, self.type_id)
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ def evaluate(
     scratch: Scratch,
     terms: Callable[[], DataFrame],
     closed: list[Block] | None = None,
+    under: Program | None = None,
     options: Options | None = None,
     limits: Limits | None = None,
     listen: Callable[[Round], None] = lambda done: None,
@@ -128,7 +134,8 @@ def evaluate(
     """Return all that follows from `given` facts, and from `closed` ones that were closed before.
 
     `terms` gives the dictionary `id, term`; it is asked for only if a rule compares values. Given
-    facts must not be among the closed ones, and be there once.
+    facts must not be among the closed ones, and be there once. The closed ones are closed `under`
+    some of the rules, by default all.
     """
     fixpoint = Fixpoint(
         rules.queries(engine, layout, scratch, terms),
@@ -139,5 +146,6 @@ def evaluate(
         limits or Limits(),
         listen,
     )
-    fixpoint.run(closed or [], given)
+    earlier = None if under is None else clauses(under, layout, rules.id_of)
+    fixpoint.run(closed or [], given, earlier)
     return Closure(fixpoint)

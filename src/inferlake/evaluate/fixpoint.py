@@ -89,16 +89,21 @@ class Fixpoint:
         """The rules as they were last specialised."""
         return self._agenda.plan
 
-    def run(self, old: Iterable[Block], given: Iterable[Block]) -> None:
+    def run(
+        self,
+        old: Iterable[Block],
+        given: Iterable[Block],
+        under: tuple[Clause, ...] | None = None,
+    ) -> None:
         """Derive all that follows from `old` and `given` facts, of which `old` are closed already.
 
-        `old` blocks must be closed under the same rules, with all their schema.
+        `old` blocks must be closed under the same rules, or those `under`, with all their schema.
         """
         closed, fresh = list(old), list(given)
         for block in (*closed, *fresh):
             self._known.append(block)
         self._given = len(self.blocks)
-        self._agenda.begin(closed, fresh)
+        self._agenda.begin(closed, fresh, self.clauses if under is None else under)
         if self._agenda.joins:
             self.blocks[len(closed) :] = map(self._known.described, fresh)
         self._state_schema()

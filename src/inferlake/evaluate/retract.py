@@ -55,7 +55,7 @@ class Retraction:
     asserted: tuple[Block, ...]
     derived: tuple[Block, ...]
     # Asserted facts that go.
-    removed: FileBlock | None
+    removed: Block | None
     texts: dict[int, str]
     options: Options = field(default_factory=Options)
     listen: Callable[[Round], None] = lambda done: None

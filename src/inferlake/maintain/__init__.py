@@ -1,7 +1,17 @@
 """Changes to a store, and the reports they come back with."""
 
-from inferlake.maintain.load import load
-from inferlake.maintain.report import LoadReport
+from inferlake.maintain.change import Change, Source, apply
+from inferlake.maintain.choice import ALGORITHMS, Algorithm
+from inferlake.maintain.report import ChangeReport
 from inferlake.maintain.verify import VerifyReport, verify
 
-__all__ = ["LoadReport", "VerifyReport", "load", "verify"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Change",
+    "ChangeReport",
+    "Source",
+    "VerifyReport",
+    "apply",
+    "verify",
+]

@@ -6,36 +6,32 @@ add. It writes beside the store; what it found then goes into the table, placed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
 from inferlake.evaluate.blocks import LISTED, Block, Scratch, narrowed
 from inferlake.evaluate.closure import Closure, Rules, evaluate
-from inferlake.evaluate.contradictions import Broken
 from inferlake.evaluate.fixpoint import Limits
-from inferlake.evaluate.report import Contradiction
-from inferlake.maintain.rules import ChosenRules
+from inferlake.evaluate.report import Round
+from inferlake.maintain.choice import Algorithm
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
-from inferlake.plan.clauses import Layout, layout
+from inferlake.plan.clauses import Layout
 from inferlake.plan.compile import Options
 from inferlake.plan.patterns import Patterns
-from inferlake.progress import Progress
-from inferlake.rules.model import TRIPLE
+from inferlake.rules.load import RuleText
+from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import LAYERS, Layer, Store
 from inferlake.store.compact import write_facts
 from inferlake.store.facts import Candidates
-from inferlake.store.table import LiveFile, Snapshot
+from inferlake.store.table import Snapshot
 
 if TYPE_CHECKING:
     from deltalake.transaction import AddAction
     from pyspark.sql import DataFrame
-
-# Contradictions of one rule that a report lists.
-_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -161,23 +157,12 @@ _ADOPTED_FACTS = 100_000
 
 @dataclass(frozen=True)
 class Derivation:
-    """How a change is to derive: under which rules (None: the store's own), and how far."""
+    """How a change is to derive: under which rules (None: the store's own), how far, and how."""
 
-    rules: tuple[str, ...] | None = None
+    rules: tuple[str | RuleText, ...] | None = None
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
-
-
-@dataclass(frozen=True)
-class Derived:
-    """What follows, and what the log must say of it."""
-
-    closure: Closure
-    actions: tuple[AddAction, ...]
-    # Files of the derived layer that rules of the past had filled.
-    replaced: tuple[LiveFile, ...]
-    contradictions: tuple[Contradiction, ...]
-    more_contradictions: bool
+    algorithm: Algorithm = "auto"
 
 
 @dataclass(frozen=True)
@@ -186,59 +171,40 @@ class Deriver:
 
     store: Store
     engine: Engine
-    rules: ChosenRules
+    program: Program
+    layout: Layout
     id_of: Callable[[str], int]
     how: Derivation
-    progress: Progress
+    listen: Callable[[Round], None]
 
-    @property
-    def layout(self) -> Layout:
-        return layout(self.rules.program, {TRIPLE: 3})
+    def terms(self) -> DataFrame:
+        """Return the dictionary."""
+        return self.store.terms.frame(self.engine)
 
-    def derive(self, base: Snapshot, added: Block, scratch: Place) -> Derived:
-        """Derive what `added` facts bring to a version, or all of it if its rules were others."""
-        version = base.version + 1
-        rounds = Scratch(scratch)
-        if self.layout.only_triples:
-            rounds = TableScratch(scratch, store=self.store, version=version)
-        replaced: tuple[LiveFile, ...] = ()
-        if self.rules.stand_in(base):
-            closure = self.close(rounds, self.stored(base), [added])
-        else:
-            closure = self.close(rounds, [], [*self.stored(base, ["asserted"]), added])
-            replaced = tuple(f for f in base.files if f.partition["layer"] == "derived")
-        broken, more = closure.contradictions(_SHOWN)
-        told = tuple(self._told(broken))
-        adopted = isinstance(rounds, TableScratch) and self._adopts(closure)
-        actions = self._adopted(closure) if adopted else self.publish(closure, version)
-        if isinstance(rounds, TableScratch):
-            taken = {action.path for action in actions}
-            self.store.facts.table.discard(path for path in rounds.written if path not in taken)
-        return Derived(closure, actions, replaced, told, more)
+    def close(
+        self,
+        scratch: Scratch,
+        closed: list[Block],
+        given: list[Block],
+        *,
+        under: Program | None = None,
+    ) -> Closure:
+        """Derive all that follows from `given` facts on top of `closed` ones.
 
-    def _adopts(self, closure: Closure) -> bool:
-        blocks = closure.fixpoint.new
-        if any(block.at != self.store.facts.table.place for block in blocks):
-            return False
-        return len(blocks) <= max(_ADOPTED_BLOCKS, closure.derived // _ADOPTED_FACTS)
-
-    def _adopted(self, closure: Closure) -> tuple[AddAction, ...]:
-        files = (file for block in closure.fixpoint.new for file in block.files)
-        return self.store.facts.actions(files, "derived")
-
-    def close(self, scratch: Scratch, closed: list[Block], given: list[Block]) -> Closure:
-        """Derive all that follows from `given` facts on top of `closed` ones."""
+        Those are closed `under` some of the rules, by default all.
+        """
         return evaluate(
             self.engine,
-            Rules(self.rules.program, self.id_of),
+            Rules(self.program, self.id_of),
             given,
             layout=self.layout,
             scratch=scratch,
-            terms=lambda: self.store.terms.frame(self.engine),
+            terms=self.terms,
             closed=closed,
+            under=under,
             options=self.how.options,
             limits=self.how.limits,
-            listen=lambda done: self.progress.note(str(done)),
+            listen=self.listen,
         )
 
     def stored(self, snapshot: Snapshot, layers: Iterable[Layer] = LAYERS) -> list[Block]:
@@ -251,6 +217,18 @@ class Deriver:
             if (relation, layer) in there
         ]
 
+    def adopts(self, closure: Closure) -> bool:
+        """Tell whether the table takes the files of a closure as they are."""
+        blocks = closure.fixpoint.new
+        if any(block.at != self.store.facts.table.place for block in blocks):
+            return False
+        return len(blocks) <= max(_ADOPTED_BLOCKS, closure.derived // _ADOPTED_FACTS)
+
+    def adopted(self, closure: Closure) -> tuple[AddAction, ...]:
+        """Return the log entries for the files of a closure as they are."""
+        files = (file for block in closure.fixpoint.new for file in block.files)
+        return self.store.facts.actions(files, "derived")
+
     def publish(self, closure: Closure, version: int) -> tuple[AddAction, ...]:
         """Write what was derived into the table, for `version`, and return its log entries."""
         actions: list[AddAction] = []
@@ -262,12 +240,3 @@ class Deriver:
             files = write_facts(self.engine, facts, relation, arity, rows, size)
             actions += facts.actions(files, "derived", relation=relation)
         return tuple(actions)
-
-    def _told(self, broken: list[Broken]) -> Iterator[Contradiction]:
-        """Yield contradictions in terms."""
-        ids = {id for one in broken for row in one.facts for id in row if id is not None}
-        terms = self.store.terms.look_up(self.engine, ids) if ids else {}
-        for one in broken:
-            named = (self.layout.named(row) for row in one.facts)
-            facts = tuple((name, tuple(terms[id] for id in args)) for name, args in named)
-            yield Contradiction(one.rule, facts)

@@ -39,7 +39,7 @@ class ChosenRules:
         return said is not None and said["digest"] == self.digest
 
 
-def chosen_rules(store: Store, named: Iterable[str] | None) -> ChosenRules:
+def chosen_rules(store: Store, named: Iterable[str | RuleText] | None) -> ChosenRules:
     """Return the rules for the next version of a store that exists."""
     texts = None if named is None else read_rules(named)
     if texts is None:

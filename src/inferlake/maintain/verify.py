@@ -11,9 +11,11 @@ from inferlake.evaluate.closure import Closure, relation
 from inferlake.evaluate.report import shown_fact
 from inferlake.maintain.derive import Derivation, Deriver, StoreBlock
 from inferlake.maintain.rules import ChosenRules
+from inferlake.plan.clauses import layout
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Stopwatch, one_line
 from inferlake.rules.load import compiled
+from inferlake.rules.model import TRIPLE
 from inferlake.session import Engine
 from inferlake.store import LAYERS, Store
 from inferlake.store.facts import argument_columns
@@ -88,10 +90,11 @@ def verify(
         deriver = Deriver(
             store,
             engine,
-            rules,
+            rules.program,
+            layout(rules.program, {TRIPLE: 3}),
             lambda term: displaced.get(term, store.hash.of(term)),
             Derivation(options=options or Options()),
-            progress,
+            lambda done: progress.note(str(done)),
         )
         with watch.phase("derive"):
             closure = deriver.close(Scratch(folder), [], deriver.stored(snapshot, ["asserted"]))

@@ -27,14 +27,17 @@ class RuleText:
     text: str
 
 
-def read_rules(names: Iterable[str]) -> tuple[RuleText, ...]:
-    """Return the texts of profiles and rule files; `none` stands for no rules at all."""
+def read_rules(names: Iterable[str | RuleText]) -> tuple[RuleText, ...]:
+    """Return the texts of profiles and rule files; `none` stands for no rules at all.
+
+    Texts may be among the names, and stay as they are.
+    """
     wanted = list(dict.fromkeys(names))
     if NONE in wanted:
         if len(wanted) > 1:
             raise RuleError("none means no rules, and others are named too: leave one of them out")
         return ()
-    return tuple(_read(name) for name in wanted)
+    return tuple(one if isinstance(one, RuleText) else _read(one) for one in wanted)
 
 
 def compiled(texts: Iterable[RuleText]) -> Program:

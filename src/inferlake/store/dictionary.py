@@ -44,7 +44,7 @@ _NEW_SQL = """
 
 _ENCODED_SQL = """
     SELECT coalesce(ds.id, triples.s) AS s, coalesce(dp.id, triples.p) AS p,
-           coalesce(do.id, triples.o) AS o
+           coalesce(do.id, triples.o) AS oKEPT
     FROM {triples} triples
     LEFT JOIN {displaced} ds ON triples.s_term = ds.term
     LEFT JOIN {displaced} dp ON triples.p_term = dp.term
@@ -238,9 +238,11 @@ def _term_table(ids: dict[str, int]) -> pa.Table:
     )
 
 
-def encoded(engine: Engine, triples: DataFrame, displaced: dict[str, int]) -> DataFrame:
-    """Return the ids `s, p, o` of staged triples."""
+def encoded(engine: Engine, triples: DataFrame, displaced: dict[str, int], *kept: str) -> DataFrame:
+    """Return the ids `s, p, o` of staged triples, and columns to keep."""
     if not displaced:
-        return triples.select("s", "p", "o")
+        return triples.select("s", "p", "o", *kept)
     exceptions = engine.session.createDataFrame(_term_table(displaced))
-    return engine.sql(_ENCODED_SQL, triples=triples, displaced=exceptions)
+    more = "".join(f", triples.{column}" for column in kept)
+    text = _ENCODED_SQL.replace("KEPT", more)
+    return engine.sql(text, triples=triples, displaced=exceptions)

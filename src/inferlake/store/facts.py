@@ -78,11 +78,13 @@ class FactTable:
     """The facts of a store."""
 
     table: Table
+    # The stored files that frames were made of, with their rows.
+    reads: dict[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def at(cls, store: Place) -> FactTable:
+    def at(cls, store: Place, reads: dict[str, int]) -> FactTable:
         """Return the facts of the store at `store`, whether or not they exist yet."""
-        return cls(Table(store.child("facts"), _schema(), ("relation", "layer", "sign")))
+        return cls(Table(store.child("facts"), _schema(), ("relation", "layer", "sign")), reads)
 
     def files(
         self,
@@ -127,6 +129,8 @@ class FactTable:
         self, engine: Engine, files: Iterable[AnyFile], arity: int = TRIPLE_ARITY
     ) -> DataFrame:
         """Return the rows of some files of one relation."""
+        files = tuple(files)
+        self.reads.update({file.path: file.rows for file in files if isinstance(file, LiveFile)})
         columns = [f"{name} BIGINT" for name in (*_FIRST[:arity], "version")]
         if arity <= TRIPLE_ARITY:
             return read_files(engine, self.table, files, ", ".join(columns))

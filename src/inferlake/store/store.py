@@ -13,7 +13,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -60,6 +60,8 @@ class Store:
 
     place: Place
     hash: TermHash = FULL
+    # Which stored files of facts were read, with their rows.
+    reads: dict[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
     def at(cls, path: str, hash: TermHash = FULL) -> Store:
@@ -69,7 +71,11 @@ class Store:
     @property
     def facts(self) -> FactTable:
         """The facts table."""
-        return FactTable.at(self.place)
+        return FactTable.at(self.place, self.reads)
+
+    def counting_reads(self) -> Store:
+        """Return the same store, with nothing read yet."""
+        return replace(self, reads={})
 
     @property
     def terms(self) -> Dictionary:

@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 
 from inferlake.input import Bad
-from inferlake.maintain import LoadReport
+from inferlake.maintain import ChangeReport
 
-REPORT = LoadReport(
+REPORT = ChangeReport(
+    operation="load",
     version=3,
     read=1_000_000,
     added=250_000,

@@ -1,0 +1,381 @@
+"""A change: what is added and removed, of facts, schema and rules, becomes one new version.
+
+The input is staged, its terms are committed, and then the facts with all that follows from them.
+If another writer commits in between, the staged input is compared with the new state, and the
+consequences are found again: no change is lost, no fact is in the store twice, and every version
+is closed under its rules. A load is a change that only adds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from inferlake import parquet
+from inferlake.errors import Conflict
+from inferlake.input import InputFile, Staged, stage
+from inferlake.maintain.derive import Derivation
+from inferlake.maintain.repair import Asserted, Repair, Repaired
+from inferlake.maintain.report import ChangeReport
+from inferlake.maintain.rules import ChosenRules, add_constants, chosen_rules
+from inferlake.paths import Place
+from inferlake.progress import Progress, Stopwatch
+from inferlake.rules.load import compiled, read_rules
+from inferlake.session import Engine, peak_memory, union
+from inferlake.store.dictionary import encoded
+from inferlake.store.facts import Candidates
+from inferlake.store.failures import explained
+from inferlake.store.layout import place_facts
+from inferlake.store.store import RULES, Store
+from inferlake.store.table import Commit, CommitRace, Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from inferlake.parquet import DataFile
+
+_ATTEMPTS = 100
+
+# A change with more predicates than this is compared with every file: the list itself costs.
+_MANY_PREDICATES = 10_000
+
+_FRESH_SQL = """
+    SELECT part, s, p, o, BIGINT({version}) AS version
+    FROM (SELECT part, s, p, o FROM {{placed}} GROUP BY part, s, p, o)"""
+
+_SAME = "ON one.s = other.s AND one.p = other.p AND one.o = other.o"
+_ONLY_IN_ONE_SQL = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other {_SAME}"
+_IN_BOTH_SQL = f"SELECT one.* FROM {{one}} one LEFT SEMI JOIN {{other}} other {_SAME}"
+
+# The last word on a triple counts.
+_NET_SQL = """
+    SELECT s, p, o, max_by(sign, place) AS sign FROM {changes} GROUP BY s, p, o"""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where triples come from: files, or a frame, of which `FRAME` is then the only file."""
+
+    files: tuple[InputFile, ...] = ()
+    frame: DataFrame | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to change. Removals come first, then additions, then patches in their order."""
+
+    add: Source = Source()
+    remove: Source = Source()
+    patch: Source = Source()
+    operation: Literal["load", "update", "rules", "forget"] = "load"
+    skip_bad: bool = False
+    # An application's name and the number of its batch.
+    transaction: tuple[str, int] | None = None
+    how: Derivation = field(default_factory=Derivation)
+
+    @property
+    def undone(self) -> str:
+        """What a failure says of the store."""
+        return f"nothing was {'loaded' if self.operation == 'load' else 'changed'}"
+
+    @property
+    def files(self) -> tuple[InputFile, ...]:
+        return self.add.files + self.remove.files + self.patch.files
+
+
+def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> ChangeReport:
+    """Make a change the next version of the store.
+
+    With a `transaction`, a batch that was committed before changes nothing. On any error the store
+    is as it was.
+    """
+    if change.how.rules is not None:
+        compiled(read_rules(change.how.rules))  # before any work
+    watch = Stopwatch(progress)
+    with explained(store.place, engine, change.undone):
+        if store.exists():
+            base = store.snapshot()  # refuses what this release cannot read, before any work
+            if change.transaction is not None and _applied(base, change.transaction):
+                return _repeated(base.version, change, engine, watch)
+        with store.staging() as folder:
+            with watch.phase("parse", sum(file.size for file in change.files)):
+                sides = {
+                    name: _staged(store, engine, folder.child(name), change, name, progress)
+                    for name in ("add", "remove", "patch")
+                }
+            store.create()  # not before the input is known to be good
+            with watch.phase("terms"):
+                rules = chosen_rules(store, change.how.rules)
+                add_constants(store, engine, rules)
+                displaced = _add_terms(store, engine, (sides["add"], sides["patch"]))
+            work = _Work(store, engine, change, sides, displaced, rules, folder)
+            return work.run(watch)
+
+
+def _staged(
+    store: Store, engine: Engine, folder: Place, change: Change, name: str, progress: Progress
+) -> Staged | None:
+    source: Source = getattr(change, name)
+    if not source.files:
+        return None
+    return stage(
+        engine,
+        folder,
+        source.files,
+        hash=store.hash,
+        progress=progress,
+        skip_bad=change.skip_bad,
+        frame=source.frame,
+    )
+
+
+def _add_terms(store: Store, engine: Engine, sides: tuple[Staged | None, ...]) -> dict[str, int]:
+    """Commit the terms of new facts, and return those whose id is not their hash."""
+    displaced: dict[str, int] | None = None
+    for staged in sides:
+        if staged is not None and staged.term_count:
+            displaced = store.terms.add(
+                engine,
+                staged.terms,
+                staged.term_count,
+                once=staged.terms_once,
+                ids=staged.few_terms,
+            )
+    return store.terms.displaced(engine) if displaced is None else displaced
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Triples of a change, as ids with repetitions; one by one if they are few."""
+
+    triples: DataFrame
+    size: int
+    few: frozenset[tuple[int, int, int]] | None
+
+    def candidates(self, base: Snapshot) -> Candidates:
+        """Return what the log needs to tell which files these can meet."""
+        if not base.files:
+            return Candidates()
+        if self.few is not None:
+            return Candidates(points=self.few)
+        rows = self.triples.select("p").distinct().limit(_MANY_PREDICATES + 1).collect()
+        many = len(rows) > _MANY_PREDICATES
+        return Candidates({} if many else {"p": frozenset(row.p for row in rows)})
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Valid, encoded triples on their way into, and out of, the facts."""
+
+    store: Store
+    engine: Engine
+    change: Change
+    sides: dict[str, Staged | None]
+    displaced: dict[str, int]
+    rules: ChosenRules
+    folder: Place
+
+    def run(self, watch: Stopwatch) -> ChangeReport:
+        table = self.store.facts.table
+        transaction = self.change.transaction
+        for _ in range(_ATTEMPTS):
+            base = table.snapshot()
+            if self.change.how.rules is None and not self.rules.stand_in(base):
+                rules = chosen_rules(self.store, None)
+                if rules.digest != self.rules.digest:
+                    # Another writer has changed the rules, and we came without any of our own.
+                    add_constants(self.store, self.engine, rules)
+                    return replace(self, rules=rules).run(watch)
+            if transaction is not None and _applied(base, transaction):
+                return _repeated(base.version, self.change, self.engine, watch)
+            store = self.store.counting_reads()
+            with watch.phase("facts"):
+                asserted = self._asserted(base, store)
+            with watch.phase("derive"):
+                repaired = self._repaired(base, store, asserted, watch)
+            commit = self._commit(asserted, repaired, watch)
+            try:
+                with watch.phase("commit"):
+                    version = table.commit(base, commit)
+            except CommitRace:
+                table.discard(action.path for action in commit.add)
+                continue
+            return self._report(version, store, asserted, repaired, base, watch)
+        raise Conflict(
+            f"{self.store.place.address}: {_ATTEMPTS} other commits came first;"
+            f" {self.change.undone}; try again when fewer writers are at work"
+        )
+
+    # --- What is asked for -----------------------------------------------------------------------
+
+    @cached_property
+    def _net(self) -> tuple[_Side | None, _Side | None]:
+        """What is added, and what is removed, once the last word on each triple is known."""
+        add, remove, patch = (self._side(name) for name in ("add", "remove", "patch"))
+        if patch is None:
+            if add is not None and remove is not None:
+                left = self.engine.sql(_ONLY_IN_ONE_SQL, one=remove.triples, other=add.triples)
+                few = None if remove.few is None or add.few is None else remove.few - add.few
+                remove = replace(remove, triples=left, few=few)
+            return add, remove
+        said = [patch.triples]
+        for side, sign, place in ((remove, -1, 0), (add, 1, 1)):
+            if side is not None:
+                order = (f"{sign} AS sign", f"BIGINT({place}) AS place")
+                said.append(side.triples.selectExpr("*", *order))
+        net = self.engine.sql(_NET_SQL, changes=union(said))
+        at = self.folder.child("net")
+        files = parquet.write(net, at, how=parquet.PASSING)
+        if not files:
+            return None, None
+        schema = "s BIGINT, p BIGINT, o BIGINT, sign INT"
+        net = self.engine.session.read.schema(schema).parquet(at.address)
+        size, ids = parquet.rows(files), ("s", "p", "o")
+        return (
+            _Side(net.where("sign = 1").select(*ids), size, None),
+            _Side(net.where("sign = -1").select(*ids), size, None),
+        )
+
+    def _side(self, name: str) -> _Side | None:
+        staged = self.sides[name]
+        if staged is None:
+            return None
+        kept = ("sign", "place") if name == "patch" else ()
+        triples = encoded(self.engine, staged.triples, self.displaced, *kept)
+        return _Side(triples, staged.triples_read, None if self.displaced else staged.few)
+
+    # --- What comes of it ------------------------------------------------------------------------
+
+    def _asserted(self, base: Snapshot, store: Store) -> Asserted:
+        """Write the triples that `base` does not have yet, and those it has and is to lose."""
+        add, remove = self._net
+        removed = self._removed(base, store, remove) if remove is not None else ()
+        if add is None:
+            return Asserted((), removed)
+        near = add.candidates(base)
+        return Asserted(self._written(base, store, add, near), removed, near)
+
+    def _written(
+        self, base: Snapshot, store: Store, add: _Side, candidates: Candidates
+    ) -> tuple[DataFile, ...]:
+        facts, version = store.facts, base.version + 1
+        placed, parts = place_facts(self.engine, add.triples, add.size)
+        grouped = placed.repartition(parts, "part")
+        fresh = self.engine.sql(_FRESH_SQL.format(version=version), placed=grouped)
+        if facts.files(base, "asserted", 1, candidates):
+            stored = facts.live(self.engine, base, "asserted", candidates)
+            fresh = self.engine.sql(_ONLY_IN_ONE_SQL, one=fresh, other=stored)
+        return facts.table.write(fresh.sortWithinPartitions("part", "p", "s", "o"), by="part")
+
+    def _removed(self, base: Snapshot, store: Store, remove: _Side) -> tuple[DataFile, ...]:
+        facts, candidates = store.facts, remove.candidates(base)
+        if not facts.files(base, "asserted", 1, candidates):
+            return ()
+        stored = facts.live(self.engine, base, "asserted", candidates).select("s", "p", "o")
+        found = self.engine.sql(_IN_BOTH_SQL, one=stored, other=remove.triples)
+        rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
+        return facts.table.write(rows.sortWithinPartitions("p", "s", "o"))
+
+    def _repaired(
+        self, base: Snapshot, store: Store, asserted: Asserted, watch: Stopwatch
+    ) -> Repaired:
+        scratch = self.folder.child(f"closure-{base.version}")
+        repair = Repair(
+            store, self.engine, self.rules, self._id_of, self.change.how, watch.progress, scratch
+        )
+        return repair.run(base, asserted)
+
+    def _id_of(self, term: str) -> int:
+        return self.displaced.get(term, self.store.hash.of(term))
+
+    def _commit(self, asserted: Asserted, repaired: Repaired, watch: Stopwatch) -> Commit:
+        facts = self.store.facts
+        actions = facts.actions(asserted.written, "asserted")
+        actions += facts.actions(asserted.removed, "asserted", sign=-1)
+        info = {
+            "operation": self.change.operation,
+            RULES: self.rules.said,
+            "added": asserted.added,
+            "removed": asserted.taken,
+            "derived": repaired.derived,
+            "withdrawn": repaired.withdrawn,
+            "algorithm": repaired.algorithm,
+            "rounds": len(repaired.rounds),
+            "inconsistent": bool(repaired.contradictions),
+            "read": self._read,
+            "bad": sum(staged.bad_count for staged in self._inputs),
+            "files": len(self.change.files),
+            "engine": self.engine.name,
+            "seconds": {name: round(s, 3) for name, s in watch.seconds.items()},
+        }
+        batch = dict([self.change.transaction] if self.change.transaction else [])
+        return Commit(info, actions + repaired.actions, repaired.replaced, transactions=batch)
+
+    @property
+    def _inputs(self) -> list[Staged]:
+        return [staged for staged in self.sides.values() if staged is not None]
+
+    @property
+    def _read(self) -> int:
+        return sum(staged.triples_read for staged in self._inputs)
+
+    def _report(
+        self,
+        version: int,
+        store: Store,
+        asserted: Asserted,
+        repaired: Repaired,
+        base: Snapshot,
+        watch: Stopwatch,
+    ) -> ChangeReport:
+        inputs = self._inputs
+        removing = self.sides["remove"]
+        asked = removing.triples_read if removing is not None else 0
+        return ChangeReport(
+            operation=self.change.operation,
+            version=version,
+            read=self._read,
+            added=asserted.added,
+            removed=asserted.taken,
+            not_asserted=max(0, asked - asserted.taken),
+            files=len(self.change.files),
+            engine=self.engine.name,
+            seconds=dict(watch.seconds),
+            rules=self.rules.names,
+            derived=repaired.derived,
+            withdrawn=repaired.withdrawn,
+            algorithm=repaired.algorithm,
+            reason=repaired.reason,
+            work=repaired.work,
+            rounds=repaired.rounds,
+            contradictions=repaired.contradictions,
+            more_contradictions=repaired.more_contradictions,
+            peak_memory=peak_memory(),
+            bad_count=sum(staged.bad_count for staged in inputs),
+            bad=tuple(bad for staged in inputs for bad in staged.bad),
+            graphs_dropped=sum(staged.graphs_dropped for staged in inputs),
+            files_read=len(store.reads),
+            rows_read=sum(store.reads.values()),
+            files_stored=len(base.files),
+            rows_stored=sum(file.rows for file in base.files),
+        )
+
+
+def _applied(base: Snapshot, transaction: tuple[str, int]) -> bool:
+    application, batch = transaction
+    last = base.transaction(application)
+    return last is not None and last >= batch
+
+
+def _repeated(version: int, change: Change, engine: Engine, watch: Stopwatch) -> ChangeReport:
+    return ChangeReport(
+        operation=change.operation,
+        version=version,
+        read=0,
+        added=0,
+        files=len(change.files),
+        engine=engine.name,
+        seconds=dict(watch.seconds),
+        repeated=True,
+    )

@@ -1,0 +1,52 @@
+"""Which algorithm repairs a version: by what goes, what stays, and what the caller wants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from inferlake.progress import counted
+from inferlake.rules.model import Program
+from inferlake.store.table import Snapshot
+
+Algorithm = Literal["auto", "bf", "dred", "counting", "rebuild"]
+ALGORITHMS: tuple[Algorithm, ...] = ("auto", "bf", "dred", "counting", "rebuild")
+
+# A removal of more than this share of the asserted triples: starting again is cheaper.
+_REBUILD_FROM = 0.25
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An algorithm, and why."""
+
+    algorithm: Literal["bf", "dred", "counting", "rebuild"]
+    reason: str
+
+
+def choose(
+    asked: Algorithm, base: Snapshot, before: Program, after: Program, removed: int
+) -> Choice:
+    """Return the algorithm for a change that removes so many asserted triples."""
+    if not base.files:
+        return Choice("rebuild", "the store is empty")
+    common = before.arities.keys() & after.arities.keys()
+    widened = sorted(name for name in common if before.arities[name] != after.arities[name])
+    if widened:
+        return Choice("rebuild", f"relation {widened[0]} has another number of arguments now")
+    if asked != "auto":
+        return Choice(asked, "asked for")
+    kept = set(before.rules) & set(after.rules)
+    if before.rules and not kept:
+        return Choice("rebuild", "no rule stays")
+    asserted = sum(
+        file.rows * int(file.partition["sign"])
+        for file in base.files
+        if file.partition["layer"] == "asserted"
+    )
+    if removed > _REBUILD_FROM * asserted:
+        share = f"{removed / asserted:.0%}"
+        return Choice("rebuild", f"{share} of the asserted triples go")
+    if removed:
+        return Choice("bf", f"{counted(removed, 'triple')} of {asserted:,} go")
+    return Choice("bf", "few rules change" if before.rules != after.rules else "")

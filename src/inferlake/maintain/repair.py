@@ -1,0 +1,314 @@
+"""Repair: the derived layer of a version, after asserted facts and rules have come and gone.
+
+First what goes: facts that no longer follow are found by `bf` or `dred`, under the rules that
+stay. What is left is closed under those. Then what comes: new facts and new rules derive more, from
+the facts that they can meet. Or everything is derived again from nothing (`rebuild`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from inferlake import parquet
+from inferlake.evaluate.blocks import Block, Scratch, Without
+from inferlake.evaluate.closure import Closure, Rules, relation
+from inferlake.evaluate.contradictions import Broken
+from inferlake.evaluate.described import Describer
+from inferlake.evaluate.removal import Work
+from inferlake.evaluate.report import Contradiction, Round
+from inferlake.evaluate.retract import Retracted, Retraction
+from inferlake.maintain.choice import Choice, choose
+from inferlake.maintain.derive import AddedBlock, Derivation, Deriver, TableScratch
+from inferlake.maintain.rules import ChosenRules
+from inferlake.parquet import DataFile
+from inferlake.paths import Place
+from inferlake.plan.clauses import Layout, clauses, layout, patterns
+from inferlake.progress import Progress
+from inferlake.rules.load import compiled
+from inferlake.rules.model import TRIPLE, Program
+from inferlake.session import Engine
+from inferlake.store import Store
+from inferlake.store.facts import ANY, Candidates, stored_columns
+from inferlake.store.table import LiveFile, Snapshot
+
+if TYPE_CHECKING:
+    from deltalake.transaction import AddAction
+
+# Contradictions of one rule that a report lists.
+_SHOWN = 20
+
+_SAME = "ON one.s = other.s AND one.p = other.p AND one.o = other.o"
+_IN_BOTH_SQL = f"SELECT one.s, one.p, one.o FROM {{one}} one LEFT SEMI JOIN {{other}} other {_SAME}"
+
+
+@dataclass(frozen=True)
+class Asserted:
+    """The asserted triples that a change has written: those that come, and those that go."""
+
+    written: tuple[DataFile, ...]
+    removed: tuple[DataFile, ...]
+    # What is known of those that come, to find the files they can meet.
+    near: Candidates = ANY
+
+    @property
+    def added(self) -> int:
+        return parquet.rows(self.written)
+
+    @property
+    def taken(self) -> int:
+        return parquet.rows(self.removed)
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What the derived layer gains and loses, and what the log must say of it."""
+
+    derived: int
+    withdrawn: int
+    actions: tuple[AddAction, ...]
+    # Files of the derived layer that the version no longer has.
+    replaced: tuple[LiveFile, ...]
+    algorithm: str
+    reason: str
+    rounds: tuple[Round, ...]
+    work: Work
+    contradictions: tuple[Contradiction, ...]
+    more_contradictions: bool
+
+
+@dataclass
+class Repair:
+    """The repair of one version."""
+
+    store: Store
+    engine: Engine
+    rules: ChosenRules
+    id_of: Callable[[str], int]
+    how: Derivation
+    progress: Progress
+    scratch: Place
+    _rounds: list[Round] = field(default_factory=list)
+
+    def run(self, base: Snapshot, asserted: Asserted) -> Repaired:
+        """Derive what follows in the version after `base`, once `asserted` triples changed."""
+        before = compiled(self.store.rules_at(base) or ())
+        choice = choose(self.how.algorithm, base, before, self.rules.program, asserted.taken)
+        if choice.algorithm == "rebuild":
+            return self._rebuilt(base, asserted, choice)
+        return self._repaired(base, asserted, before, choice)
+
+    # --- From nothing ----------------------------------------------------------------------------
+
+    def _rebuilt(self, base: Snapshot, asserted: Asserted, choice: Choice) -> Repaired:
+        deriver = self._deriver(self.rules.program)
+        stored = deriver.stored(base, ["asserted"])
+        if asserted.removed:
+            gone = (self._triples(deriver.layout, asserted.removed),)
+            stored = [Without(deriver.layout, block, gone) for block in stored]
+        added = AddedBlock(deriver.layout, self.store, asserted.written)
+        scratch = self._scratch(deriver.layout, base.version + 1)
+        closure = deriver.close(scratch, [], [*stored, added])
+        broken, more = closure.contradictions(_SHOWN)
+        actions = self._published(deriver, scratch, closure, base.version + 1)
+        replaced = tuple(f for f in base.files if f.partition["layer"] == "derived")
+        return Repaired(
+            derived=closure.derived,
+            withdrawn=_live_rows(replaced),
+            actions=actions,
+            replaced=replaced,
+            algorithm=choice.algorithm,
+            reason=choice.reason,
+            rounds=tuple(self._rounds),
+            work=Work(),
+            contradictions=tuple(self._told(deriver.layout, broken)),
+            more_contradictions=more,
+        )
+
+    # --- From what there is ----------------------------------------------------------------------
+
+    def _repaired(
+        self, base: Snapshot, asserted: Asserted, before: Program, choice: Choice
+    ) -> Repaired:
+        after = self.rules.program
+        shape = layout(before + after, {TRIPLE: 3})
+        kept = Program(tuple(rule for rule in before.rules if rule in after.rules), after.schema)
+        version = base.version + 1
+        scratch = self._scratch(shape, version)
+        deriver = self._deriver(before + after)
+        retracted = Retracted((), (), Work(), plain=False)
+        if asserted.removed or kept.rules != before.rules:
+            retracted = self._retracted(deriver, scratch, base, asserted, before, kept, choice)
+        gone = retracted.gone
+        stored = deriver.stored(base)
+        if gone:
+            stored: list[Block] = [Without(shape, block, gone) for block in stored]
+        both = self._both(deriver, base, asserted, gone)
+        known = self.store.facts.read(self.engine, both) if both else None
+        added = AddedBlock(shape, self.store, asserted.written, known)
+        deriver = self._deriver(after, shape)
+        actions: tuple[AddAction, ...] = self.store.facts.actions(both, "derived", sign=-1)
+        derived = 0
+        if added.rows or kept.rules != after.rules:
+            closure = deriver.close(scratch, stored, [added], under=kept)
+            derived = closure.derived
+            actions += self._published(deriver, scratch, closure, version)
+            broken, more = closure.contradictions(_SHOWN)
+        else:
+            broken, more = self._contradictions(deriver, scratch, stored)
+        dropped = tuple(f for f in base.files if f.partition["relation"] not in self._relations)
+        withdrawn, moved, written = self._withdrawn(deriver, version, asserted, gone)
+        return Repaired(
+            derived=derived + moved,
+            withdrawn=withdrawn + parquet.rows(both),
+            actions=actions + written,
+            replaced=dropped,
+            algorithm=choice.algorithm if asserted.removed or kept.rules != before.rules else "",
+            reason=choice.reason,
+            rounds=tuple(self._rounds),
+            work=retracted.work,
+            contradictions=tuple(self._told(shape, broken)),
+            more_contradictions=more,
+        )
+
+    def _retracted(
+        self,
+        deriver: Deriver,
+        scratch: Scratch,
+        base: Snapshot,
+        asserted: Asserted,
+        before: Program,
+        kept: Program,
+        choice: Choice,
+    ) -> Retracted:
+        """Find what no longer follows from what is left of the facts and rules."""
+        shape = deriver.layout
+        removed = self._triples(shape, asserted.removed) if asserted.removed else None
+        rules = Rules(before, self.id_of)
+        queries = rules.queries(self.engine, shape, scratch, deriver.terms)
+        of_before = clauses(before, shape, self.id_of)
+        of_kept = set(clauses(kept, shape, self.id_of))
+        retraction = Retraction(
+            queries,
+            of_before,
+            tuple(clause for clause in of_before if clause in of_kept),
+            patterns(before, shape, self.id_of),
+            tuple(deriver.stored(base, ["asserted"])),
+            tuple(deriver.stored(base, ["derived"])),
+            removed,
+            rules.texts,
+            self.how.options,
+            self._listen,
+        )
+        assert choice.algorithm in ("bf", "dred")
+        return retraction.run(choice.algorithm)
+
+    def _both(
+        self, deriver: Deriver, base: Snapshot, asserted: Asserted, gone: tuple[Block, ...]
+    ) -> tuple[DataFile, ...]:
+        """Write the new asserted triples that were derived, and so leave the derived layer."""
+        facts = self.store.facts
+        if not asserted.written or not facts.files(base, "derived", 1, asserted.near):
+            return ()
+        stored = facts.live(self.engine, base, "derived", asserted.near)
+        fresh = facts.read(self.engine, asserted.written)
+        found = self.engine.sql(_IN_BOTH_SQL, one=stored, other=fresh)
+        if gone:
+            lost = relation(self.engine, deriver.layout, list(gone), TRIPLE)
+            same = _SAME.replace("one.", "found.").replace("other.", "lost.")
+            text = f"SELECT found.* FROM {{found}} found LEFT ANTI JOIN {{lost}} lost {same}"
+            found = self.engine.sql(text, found=found, lost=lost)
+        return facts.table.write(found.selectExpr("*", f"BIGINT({base.version + 1}) AS version"))
+
+    def _withdrawn(
+        self, deriver: Deriver, version: int, asserted: Asserted, gone: tuple[Block, ...]
+    ) -> tuple[int, int, tuple[AddAction, ...]]:
+        """Write what leaves the derived layer, and the removed triples that still follow.
+
+        Returns how many there are of either, and their log entries.
+        """
+        facts, shape = self.store.facts, deriver.layout
+        actions: tuple[AddAction, ...] = ()
+        stamp = f"BIGINT({version}) AS version"
+        withdrawn = moved = 0
+        removed = facts.read(self.engine, asserted.removed) if asserted.removed else None
+        for name in sorted(self._relations) if gone else ():
+            arity = shape.arities[name]
+            lost = relation(self.engine, shape, list(gone), name)
+            if name == TRIPLE and removed is not None:
+                text = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other {_SAME}"
+                lost = self.engine.sql(text, one=lost, other=removed)
+            files = facts.table.write(lost.selectExpr(*stored_columns(arity), stamp))
+            withdrawn += parquet.rows(files)
+            actions += facts.actions(files, "derived", sign=-1, relation=name)
+        if removed is not None:
+            left = removed.select("s", "p", "o")
+            if gone:
+                lost = relation(self.engine, shape, list(gone), TRIPLE)
+                text = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other {_SAME}"
+                left = self.engine.sql(text, one=left, other=lost)
+            files = facts.table.write(left.selectExpr("*", stamp))
+            moved = parquet.rows(files)
+            actions += facts.actions(files, "derived")
+        return withdrawn, moved, actions
+
+    @property
+    def _relations(self) -> dict[str, int]:
+        """The relations that the version will have."""
+        return layout(self.rules.program, {TRIPLE: 3}).arities
+
+    # --- Parts -----------------------------------------------------------------------------------
+
+    def _deriver(self, program: Program, shape: Layout | None = None) -> Deriver:
+        shape = shape or layout(program, {TRIPLE: 3})
+        return Deriver(self.store, self.engine, program, shape, self.id_of, self.how, self._listen)
+
+    def _listen(self, done: Round) -> None:
+        """Number the rounds of a repair from its first to its last."""
+        self._rounds.append(replace(done, number=len(self._rounds) + 1))
+        self.progress.note(str(self._rounds[-1]))
+
+    def _scratch(self, shape: Layout, version: int) -> Scratch:
+        if shape.only_triples:
+            return TableScratch(self.scratch, store=self.store, version=version)
+        return Scratch(self.scratch)
+
+    def _triples(self, shape: Layout, files: tuple[DataFile, ...]) -> Block:
+        """Return triples that the change has written, with what they look like."""
+        block = AddedBlock(shape, self.store, files)
+        type_id = Rules(Program(), self.id_of).type_id
+        return Describer(self.engine, shape, type_id).described(block)
+
+    def _published(
+        self, deriver: Deriver, scratch: Scratch, closure: Closure, version: int
+    ) -> tuple[AddAction, ...]:
+        """Put what was derived into the table: the files as they are, or written once more."""
+        adopted = isinstance(scratch, TableScratch) and deriver.adopts(closure)
+        actions = deriver.adopted(closure) if adopted else deriver.publish(closure, version)
+        if isinstance(scratch, TableScratch):
+            taken = {action.path for action in actions}
+            self.store.facts.table.discard(p for p in scratch.written if p not in taken)
+        return actions
+
+    def _contradictions(
+        self, deriver: Deriver, scratch: Scratch, stored: list[Block]
+    ) -> tuple[list[Broken], bool]:
+        """Return what constraints are broken where nothing was derived."""
+        if not any(rule.is_constraint for rule in self.rules.program.rules):
+            return [], False
+        closure = deriver.close(scratch, stored, [])
+        return closure.contradictions(_SHOWN)
+
+    def _told(self, shape: Layout, broken: list[Broken]) -> Iterator[Contradiction]:
+        """Yield contradictions in terms."""
+        ids = {id for one in broken for row in one.facts for id in row if id is not None}
+        terms = self.store.terms.look_up(self.engine, ids) if ids else {}
+        for one in broken:
+            named = (shape.named(row) for row in one.facts)
+            facts = tuple((name, tuple(terms[id] for id in args)) for name, args in named)
+            yield Contradiction(one.rule, facts)
+
+
+def _live_rows(files: tuple[LiveFile, ...]) -> int:
+    return sum(file.rows * int(file.partition["sign"]) for file in files)
