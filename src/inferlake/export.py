@@ -1,4 +1,4 @@
-"""Facts to N-Triples files.
+"""Facts to N-Triples files, and changes to RDF Patch.
 
 The engine writes lines in parallel next to the store, and the driver copies them where they are
 wanted, a block at a time: to one file, a folder, or standard output.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -28,29 +29,63 @@ def export(store: Store, facts: DataFrame, output: str | None, watch: Stopwatch)
     `output` is a `.nt` or `.nt.gz` file, a folder, or None for standard output. A file appears when
     it is complete.
     """
-    suffix = None if output is None else _suffix(output)
-    zipped = suffix == ".nt.gz"
+    suffix = None if output is None else _suffix(output, (".nt.gz", ".nt"))
     if suffix not in (None, "", ".nt", ".nt.gz"):
         raise InputError(f"{output}: export writes .nt, .nt.gz, or a folder; choose one of them")
     if output is not None and suffix == "" and place(output).files():
         raise InputError(f"{output}: not empty; export to a new folder")
+    lines = facts.selectExpr("concat(subject, ' ', predicate, ' ', object, ' .') AS value")
     with store.staging() as folder:
         with watch.phase("decode"):
-            lines = facts.selectExpr("concat(subject, ' ', predicate, ' ', object, ' .') AS value")
-            lines.write.option("compression", "gzip" if zipped else "none").text(folder.address)
+            parts = _lines(lines, folder, zipped=suffix == ".nt.gz")
         with watch.phase("write"):
-            found = (info for info in folder.files() if info.base_name != "_SUCCESS")
-            parts = [Place(info.path, folder.filesystem, info.path) for info in found]
             if output is None:
                 return _copy(parts, sys.stdout.buffer)
             if suffix == "":
                 return _to_folder(parts, place(output))
-            return _to_file(parts, absolute(output), zipped=zipped)
+            return _to_file(parts, absolute(output), zipped=suffix == ".nt.gz")
 
 
-def _suffix(output: str) -> str:
+def export_patch(
+    store: Store, changes: Iterable[DataFrame], output: str | None, watch: Stopwatch
+) -> int:
+    """Write the lines of changes as one transaction of an RDF Patch, and return how many they are.
+
+    `output` is a `.rdfp` or `.rdfp.gz` file, or None for standard output.
+    """
+    suffix = None if output is None else _suffix(output, (".rdfp.gz", ".rdfp"))
+    if suffix not in (None, ".rdfp", ".rdfp.gz"):
+        raise InputError(f"{output}: changes are written to .rdfp or .rdfp.gz; choose one of them")
+    zipped = suffix == ".rdfp.gz"
+    with store.staging() as folder:
+        with watch.phase("decode"):
+            parts = [_line(folder.child("begin"), "TX .", zipped=zipped)]
+            for number, lines in enumerate(changes):
+                parts += _lines(lines, folder.child(str(number)), zipped=zipped)
+            parts.append(_line(folder.child("end"), "TC .", zipped=zipped))
+        with watch.phase("write"):
+            if output is None:
+                return _copy(parts, sys.stdout.buffer) - 2
+            return _to_file(parts, absolute(output), zipped=zipped) - 2
+
+
+def _lines(lines: DataFrame, folder: Place, *, zipped: bool) -> list[Place]:
+    """Let the engine write lines, and return the files they are in."""
+    lines.write.option("compression", "gzip" if zipped else "none").text(folder.address)
+    found = (info for info in folder.files() if info.base_name != "_SUCCESS")
+    return [Place(info.path, folder.filesystem, info.path) for info in found]
+
+
+def _line(at: Place, line: str, *, zipped: bool) -> Place:
+    at.filesystem.create_dir(at.path.rsplit("/", 1)[0], recursive=True)
+    with at.filesystem.open_output_stream(at.path, compression="gzip" if zipped else None) as sink:
+        sink.write(f"{line}\n".encode())
+    return at
+
+
+def _suffix(output: str, suffixes: tuple[str, ...]) -> str:
     name = output.rstrip("/").rsplit("/", 1)[-1].lower()
-    for known in (".nt.gz", ".nt"):
+    for known in suffixes:
         if name.endswith(known):
             return known
     return "" if output.endswith("/") or "." not in name else name[name.index(".") :]

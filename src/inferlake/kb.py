@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from inferlake import maintain
 from inferlake.errors import InputError, StoreError
 from inferlake.evaluate.fixpoint import Limits
-from inferlake.export import export
+from inferlake.export import export, export_patch
 from inferlake.input import FRAME, discover
 from inferlake.maintain import ALGORITHMS, Algorithm, Change, ChangeReport, Source, VerifyReport
+from inferlake.maintain.changes import Changes, changes
 from inferlake.maintain.derive import Derivation
+from inferlake.maintain.forget import ForgetReport, forget, must_purge, purge
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import NONE, compiled, read_rules
@@ -274,6 +276,41 @@ class KnowledgeBase:
             engine = self._sessions.for_change(size)
         return maintain.apply(self._store, engine, change, self._progress)
 
+    def changes(
+        self,
+        from_version: int | None = None,
+        to_version: int | None = None,
+        layer: LayerChoice = "all",
+    ) -> Changes:
+        """Return which triples became true from one version to another, and which ceased to be.
+
+        By default from the version before to this one. Iterate over the result, whose rows have
+        change (added or removed), subject, predicate and object; or take its `frame`.
+        """
+        later = self._store.require().snapshot(self._at if to_version is None else to_version)
+        start = max(0, later.version - 1) if from_version is None else from_version
+        if start > later.version:
+            raise InputError(f"version {start} is later than {later.version}: swap them")
+        earlier = self._store.snapshot(start)
+        return changes(self._store, self._sessions.for_reading(), earlier, later, _layers(layer))
+
+    def export_changes(
+        self,
+        output: str | os.PathLike[str] | None = None,
+        from_version: int | None = None,
+        to_version: int | None = None,
+        layer: LayerChoice = "all",
+    ) -> ExportReport:
+        """Write changes as RDF Patch to a `.rdfp[.gz]` file or standard output."""
+        watch = Stopwatch(self._progress)
+        engine = self._sessions.for_reading()
+        with explained(self._store.place, engine, "nothing was written"):
+            found = self.changes(from_version, to_version, layer)
+            target = None if output is None else os.fspath(output)
+            lines = [found.lines(change) for change in ("removed", "added")]
+            count = export_patch(self._store, lines, target, watch)
+        return ExportReport(found.later, count, engine.name, watch.seconds)
+
     def facts(self, layer: LayerChoice = "all") -> DataFrame:
         """Return the facts as terms in N-Triples form: subject, predicate, object, layer."""
         engine = self._sessions.for_reading()
@@ -286,12 +323,9 @@ class KnowledgeBase:
         return self._encoded(engine or self._sessions.for_reading(), self._snapshot(), layer)
 
     def _encoded(self, engine: Engine, snapshot: Snapshot, layer: LayerChoice = "all") -> DataFrame:
-        if layer not in ("all", *LAYERS):
-            raise InputError(f"no layer {layer!r}: choose all, {' or '.join(LAYERS)}")
-        layers: tuple[Layer, ...] = LAYERS if layer == "all" else (layer,)
         frames = [
             self._store.facts.live(engine, snapshot, one).selectExpr(*"spo", f"'{one}' AS layer")
-            for one in layers
+            for one in _layers(layer)
         ]
         return union(frames)
 
@@ -394,11 +428,32 @@ class KnowledgeBase:
         options = Options(specialised=False, lean=False) if plain else self._options
         return maintain.verify(self._store, engine, snapshot, self._progress, options)
 
-    def vacuum(self, older_than: timedelta = timedelta(days=7)) -> Vacuumed:
-        """Delete files that only versions older than `older_than` need."""
+    def forget(self, subject: str, *, dry_run: bool = False) -> ForgetReport:
+        """Remove every asserted triple that names an IRI, and what followed from them.
+
+        The current version has nothing left of it. What older versions know goes with the next
+        `vacuum` that lets go of them, the IRI itself and the terms that only it used included.
+        """
         self._writable()
-        self._snapshot()  # refuses what this release cannot read, before anything is deleted
-        return vacuum(self._store, older_than)
+        snapshot = self._snapshot()
+        engine = self._sessions.for_change(self._store.text_size(snapshot))
+        term = subject if subject.startswith(("<", "_:")) else f"<{subject}>"
+        with explained(self._store.place, engine, "nothing was forgotten"):
+            return forget(self._store, engine, term, dry_run=dry_run, progress=self._progress)
+
+    def vacuum(self, older_than: timedelta = timedelta(days=7)) -> Vacuumed:
+        """Delete files that only versions older than `older_than` need.
+
+        If something was forgotten that no kept version knows, its terms are deleted too.
+        """
+        self._writable()
+        snapshot = self._snapshot()  # refuses what this release cannot read, before any deletion
+        done = vacuum(self._store, older_than)
+        if must_purge(self._store, done.oldest_kept):
+            engine = self._sessions.for_change(self._store.text_size(snapshot))
+            with explained(self._store.place, engine, "the dictionary is as it was"):
+                done = replace(done, terms=purge(self._store, engine, done.oldest_kept))
+        return done
 
     def _snapshot(self) -> Snapshot:
         return self._store.require().snapshot(self._at)
@@ -412,6 +467,12 @@ class KnowledgeBase:
 
 def _names(rules: str | Sequence[str]) -> tuple[str, ...]:
     return (rules,) if isinstance(rules, str) else tuple(rules)
+
+
+def _layers(layer: LayerChoice) -> tuple[Layer, ...]:
+    if layer not in ("all", *LAYERS):
+        raise InputError(f"no layer {layer!r}: choose all, {' or '.join(LAYERS)}")
+    return LAYERS if layer == "all" else (layer,)
 
 
 def _listed(inputs: Any) -> list[Any]:

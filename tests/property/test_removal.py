@@ -34,7 +34,7 @@ def removals(draw) -> tuple[Program, Program, list, list]:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=["specialised", "plain", "demoted"])
-@pytest.mark.parametrize("algorithm", ["bf", "dred"])
+@pytest.mark.parametrize("algorithm", ["bf", "dred", "counting"])
 def test_what_is_gone_equals_the_reference(
     engine: Engine, algorithm: Algorithm, options: Options
 ) -> None:

@@ -16,6 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inferlake.cli.changes import (
+    changes_command,
+    forget_command,
+    load_command,
+    rules_command,
+    update_command,
+)
 from inferlake.cli.rules import check_command, run_command
 from inferlake.errors import InferlakeError
 from inferlake.progress import Silent, Stopwatch, one_line
@@ -120,65 +127,6 @@ def cli(
     KB is the folder of a knowledge base, local or s3://, gs://, abfss://.
     """
     context.obj = Settings(engine, master, _settings(conf), as_json, quiet)
-
-
-@cli.command()
-@click.argument("kb")
-@click.argument("inputs", nargs=-1, required=True, metavar="FILE|DIR|GLOB...")
-@click.option("--format", help="nt, nq, ttl, trig, rdf, jsonld or n3; by default the suffix says.")
-@click.option(
-    "--on-error",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="A bad statement stops the load, or is skipped and counted.",
-)
-@click.option(
-    "--rules",
-    multiple=True,
-    metavar="PROFILE|FILE",
-    help="rdfs, rdfs-full, owl-horst, owl2rl, none, or a rule file; repeatable. By default the"
-    " rules that KB has, and rdfs for a new one.",
-)
-@click.option("--max-rounds", type=click.IntRange(0), help="Fail rather than take more rounds.")
-@click.option("--max-facts", type=click.IntRange(0), help="Fail rather than derive more facts.")
-@click.option("--count", is_flag=True, help="Count derivations before repetitions are dropped.")
-@click.option("--fail-on-inconsistency", is_flag=True, help="Exit with 1 if the facts conflict.")
-@click.pass_obj
-def load(
-    settings: Settings,
-    kb: str,
-    inputs: tuple[str, ...],
-    format: str | None,
-    on_error: str,
-    rules: tuple[str, ...],
-    max_rounds: int | None,
-    max_facts: int | None,
-    count: bool,
-    fail_on_inconsistency: bool,
-) -> None:
-    """Add RDF files, and all that follows from them, to KB as one new version.
-
-    Creates KB if there is none.
-    """
-    with settings.opened(kb) as opened:
-        report = opened.load(
-            *inputs,
-            format=format,
-            on_error=on_error,  # type: ignore[arg-type]
-            rules=rules or None,
-            max_rounds=max_rounds,
-            max_facts=max_facts,
-            count=count,
-        )
-    if not settings.json:
-        for bad in report.bad:
-            print(f"skipped {bad}", file=sys.stderr)
-        for broken in report.contradictions:
-            print(f"contradiction: {broken}", file=sys.stderr)
-    settings.say(str(report), report.as_dict())
-    if report.contradictions and fail_on_inconsistency:
-        sys.exit(1)
 
 
 @cli.command()
@@ -317,6 +265,8 @@ def vacuum(settings: Settings, kb: str, older_than: timedelta) -> None:
         f"deleted {report.files:,} files, {report.bytes:,} bytes;"
         f" versions from {report.oldest_kept} on are kept; version {report.version}"
     )
+    if report.terms:
+        what += f"; deleted {report.terms:,} terms that were forgotten"
     line = one_line(what, watch.seconds, "the driver")
     settings.say(line, {"operation": "vacuum", **asdict(report)})
 
@@ -353,8 +303,16 @@ def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bo
     settings.say(line, {"operation": "generate", **asdict(report), "seconds": watch.seconds})
 
 
-cli.add_command(run_command)
-cli.add_command(check_command)
+for command in (
+    load_command,
+    update_command,
+    rules_command,
+    changes_command,
+    forget_command,
+    run_command,
+    check_command,
+):
+    cli.add_command(command)
 
 
 def main() -> None:

@@ -154,6 +154,46 @@ class Without:
         return engine.sql(difference_sql(self.layout), one=found, other=gone)
 
 
+@dataclass(frozen=True)
+class Outside:
+    """The facts of a block that match none of some patterns."""
+
+    layout: Layout
+    block: Block
+    none: Patterns
+
+    @property
+    def patterns(self) -> Patterns | None:
+        return self.block.patterns
+
+    @property
+    def rows(self) -> int:
+        """At most so many."""
+        return self.block.rows
+
+    def may_hold(self, wanted: Patterns) -> bool:
+        # A filter that is false by the plan alone makes a union that Sail 0.7 cannot resolve.
+        mine = self.block.patterns
+        covered = mine is not None and all(map(self.none.cover, mine.rows))
+        return not covered and self.block.may_hold(wanted)
+
+    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+        found = self.block.frame(engine, wanted)
+        if found is None:
+            return None
+        return found.where(f"NOT ({matching_sql(self.none.rows, self.layout)})")
+
+
+def matching_sql(patterns: Iterable[Row], layout: Layout) -> str:
+    """Return SQL that tells whether a fact matches one of `patterns`."""
+
+    def one(row: Row) -> str:
+        named = zip(row, layout.columns, strict=True)
+        return " AND ".join(f"{name} = {id_sql(s)}" for s, name in named if isinstance(s, int))
+
+    return " OR ".join(f"({one(row) or 'TRUE'})" for row in patterns)
+
+
 def same_sql(layout: Layout, one: str, other: str) -> str:
     """Return SQL that tells whether the rows of two aliases are the same fact."""
     return " AND ".join(f"{one}.{name} = {other}.{name}" for name in layout.columns)

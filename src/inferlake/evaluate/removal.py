@@ -12,6 +12,11 @@ table of instances, the facts they use are in question next. Facts that need no 
 once, and an instance whose facts are all proved proves its own. The search goes on only for facts
 that something unproved still needs; what is left without proof is never looked at again.
 
+`counting` takes the rules in parts, of which none needs what a later one derives. So a fact of a
+part stays if the number of its derivations from the facts that are left, of earlier parts, is not
+zero. A part that feeds itself is left to `bf`: facts that support each other in a circle have
+derivations, and no proof.
+
 Composed linear rules ("steps") take a fact to all that follows from it alone. So a proof over
 steps has one step, from a fact that needs no proof or that a joining rule derived.
 """
@@ -20,7 +25,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -28,9 +33,11 @@ from inferlake import parquet
 from inferlake.evaluate.blocks import (
     Block,
     FileBlock,
+    Outside,
     Some,
     Without,
     difference_sql,
+    matching_sql,
     may_match,
     same_sql,
 )
@@ -48,9 +55,14 @@ from inferlake.plan.sql import (
     backward,
     variants,
 )
+from inferlake.plan.strata import Part
+from inferlake.session import union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+# Parts that derive more kinds of facts than this are not told apart.
+_MOST_PATTERNS = 200
 
 CHECK, PROVE, DELETE, RESTORE = "check", "prove", "delete", "restore"
 
@@ -69,6 +81,8 @@ class Standing:
     explicit: tuple[Block, ...]
     # All facts that rules may have derived.
     implied: tuple[Block, ...]
+    # The rules again, divided so that each part may be settled before the next.
+    parts: Callable[[], list[Part]] = list
     texts: dict[int, str] = field(default_factory=dict)
 
 
@@ -82,6 +96,10 @@ class Work:
     forward: int = 0
     deletion: int = 0
 
+    def __add__(self, other: Work) -> Work:
+        mine, theirs = astuple(self), astuple(other)
+        return Work(*(one + another for one, another in zip(mine, theirs, strict=True)))
+
 
 @dataclass
 class Removal:
@@ -90,6 +108,8 @@ class Removal:
     queries: Queries
     standing: Standing
     listen: Callable[[Round], None] = lambda done: None
+    # Facts that do not meet this condition are left alone.
+    among: str = "TRUE"
     rounds: list[Round] = field(default_factory=list)
     work: Work = field(default_factory=Work)
     # Facts without a proof: they are to be deleted.
@@ -146,6 +166,59 @@ class Removal:
             return None
         self.work.deletion += parquet.total(made.at, made.files, "n")
         return self._kept(DELETE, made, self._examined, began)
+
+    # --- Counting --------------------------------------------------------------------------------
+
+    def counting(self, seeds: FileBlock) -> None:
+        """Find what is gone part by part: each fact by the number of derivations it has left."""
+        parts = self.standing.parts()
+        derivable = Patterns(row for part in parts for row in part.facts.rows)
+        if len(derivable.rows) > _MOST_PATTERNS or self._everything.rows[0] in derivable.rows:
+            self.bf(seeds)
+            return
+        # First the facts that no joining rule derives.
+        underived = (
+            f"NOT ({matching_sql(derivable.rows, self.queries.layout)})" if parts else "TRUE"
+        )
+        self._settle(seeds, Part((), Patterns(())), underived)
+        for part in parts:
+            self._settle(seeds, part, matching_sql(part.facts.rows, self.queries.layout))
+
+    def _settle(self, seeds: FileBlock, part: Part, among: str) -> None:
+        """Find which facts of a part are gone, once those it needs are settled."""
+        there = self._known_without(self.gone)
+        gone = tuple(self.gone)
+        forward = self._forward(
+            (*self.standing.steps, *part.groups),
+            Ranges(there, gone, self.standing.known),
+        )
+        frames = [self._all([seeds])]
+        if forward is not None:
+            frames.append(self.queries.result(forward))
+        asked = union([frame for frame in frames if frame is not None])
+        lost = self._written(self._minus(asked.where(among).distinct(), self.gone))
+        if lost is None:
+            return
+        # Facts of other parts are settled: they need no proof.
+        settled = tuple(
+            Outside(self.queries.layout, block, part.facts) for block in there if part.groups
+        )
+        standing = replace(
+            self.standing,
+            rules=part.groups,
+            known=there,
+            explicit=(*self.standing.explicit, *settled),
+            implied=self._without(self.standing.implied, self.gone),
+        )
+        inner = Removal(self.queries, standing, self._heard, among=among)
+        inner.bf(lost)
+        self.gone += inner.gone
+        self.work += inner.work
+
+    def _heard(self, done: Round) -> None:
+        """Take over the round of a part."""
+        self.rounds.append(replace(done, number=len(self.rounds) + 1))
+        self.listen(self.rounds[-1])
 
     # --- Proofs ----------------------------------------------------------------------------------
 
@@ -407,7 +480,7 @@ class Removal:
         layout, engine = self.queries.layout, self.queries.engine
         columns = ", ".join(layout.columns)
         grouped = f"SELECT {columns}, count(*) AS n FROM ({{made}}) made GROUP BY {columns}"
-        made = self.queries.result(query, grouped)
+        made = self.queries.result(query, grouped).where(self.among)
         wanted = self._all(within) if within is not None else None
         if wanted is not None:
             text = f"""SELECT made.* FROM {{made}} made LEFT SEMI JOIN {{wanted}} wanted

@@ -12,24 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from inferlake.evaluate.blocks import Block, FileBlock, FrameBlock, Without
+from inferlake.evaluate.blocks import Block, FileBlock, FrameBlock, Without, matching_sql
 from inferlake.evaluate.described import Described
 from inferlake.evaluate.known import Known
 from inferlake.evaluate.queries import Queries, Ranges
 from inferlake.evaluate.removal import Removal, Standing, Work
 from inferlake.evaluate.report import Round
-from inferlake.evaluate.schema import SchemaFacts, matching_sql
+from inferlake.evaluate.schema import SchemaFacts
 from inferlake.plan.clauses import Clause, Fact, Row
 from inferlake.plan.compile import Options, Plan, compile_plan
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import FactInput, Query, Range, TableInput, add_variant
+from inferlake.plan.strata import parts
 
 if TYPE_CHECKING:
     pass
 
-Algorithm = Literal["bf", "dred"]
+Algorithm = Literal["bf", "dred", "counting"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class Retraction:
         if seeds is None:
             return Retracted((), (), Work(), not schema.patterns)
         removal = Removal(self.queries, self._standing(schema), self.listen)
-        (removal.bf if algorithm == "bf" else removal.dred)(seeds)
+        run = {"bf": removal.bf, "dred": removal.dred, "counting": removal.counting}[algorithm]
+        run(seeds)
         if schema.patterns and self._moved(schema, removal.gone):
             return None
         plain = not schema.patterns
@@ -157,9 +160,11 @@ class Retraction:
             explicit = tuple(Without(queries.layout, block, removed) for block in self.asserted)
         if schema.axioms:
             explicit = (*explicit, self._axioms(schema.axioms))
+        rules = joins if plan.closed else (*joins, *steps)
         return Standing(
-            rules=joins if plan.closed else (*joins, *steps),
+            rules=rules,
             steps=steps if plan.closed else (),
+            parts=partial(parts, rules, plan.entries if plan.closed else ()),
             known=(*self.asserted, *self.derived),
             explicit=explicit,
             implied=(*self.derived, *removed),

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import Block
+from inferlake.evaluate.blocks import Block, matching_sql
 from inferlake.evaluate.known import Known
-from inferlake.plan.clauses import Fact, Layout, Row
+from inferlake.plan.clauses import Fact, Row
 from inferlake.plan.patterns import Patterns
-from inferlake.plan.sql import id_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -50,13 +49,3 @@ class SchemaFacts:
         ).collect()[0]
         largest = max(range(len(self.patterns)), key=lambda i: counts[i])
         self.patterns = self.patterns[:largest] + self.patterns[largest + 1 :]
-
-
-def matching_sql(patterns: Iterable[Row], layout: Layout) -> str:
-    """Return SQL that tells whether a fact matches one of `patterns`."""
-
-    def one(row: Row) -> str:
-        named = zip(row, layout.columns, strict=True)
-        return " AND ".join(f"{name} = {id_sql(s)}" for s, name in named if isinstance(s, int))
-
-    return " OR ".join(f"({one(row) or 'TRUE'})" for row in patterns)

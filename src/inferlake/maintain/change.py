@@ -27,7 +27,7 @@ from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
-from inferlake.store.store import RULES, Store
+from inferlake.store.store import PURGE, RULES, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 
 if TYPE_CHECKING:
@@ -106,10 +106,11 @@ def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> C
                 }
             store.create()  # not before the input is known to be good
             with watch.phase("terms"):
+                purged = store.snapshot().transaction(PURGE)
                 rules = chosen_rules(store, change.how.rules)
                 add_constants(store, engine, rules)
                 displaced = _add_terms(store, engine, (sides["add"], sides["patch"]))
-            work = _Work(store, engine, change, sides, displaced, rules, folder)
+            work = _Work(store, engine, change, sides, displaced, rules, folder, purged)
             return work.run(watch)
 
 
@@ -175,6 +176,8 @@ class _Work:
     displaced: dict[str, int]
     rules: ChosenRules
     folder: Place
+    # Up to which version terms had been purged when ours were looked up.
+    purged: int | None
 
     def run(self, watch: Stopwatch) -> ChangeReport:
         table = self.store.facts.table
@@ -187,6 +190,8 @@ class _Work:
                     # Another writer has changed the rules, and we came without any of our own.
                     add_constants(self.store, self.engine, rules)
                     return replace(self, rules=rules).run(watch)
+            if base.transaction(PURGE) != self.purged:
+                return self._with_terms_again(base).run(watch)
             if transaction is not None and _applied(base, transaction):
                 return _repeated(base.version, self.change, self.engine, watch)
             store = self.store.counting_reads()
@@ -206,6 +211,13 @@ class _Work:
             f"{self.store.place.address}: {_ATTEMPTS} other commits came first;"
             f" {self.change.undone}; try again when fewer writers are at work"
         )
+
+    def _with_terms_again(self, base: Snapshot) -> _Work:
+        """Return the same work, once the dictionary has lost terms that ours may be among."""
+        add_constants(self.store, self.engine, self.rules, anew=True)
+        sides = (self.sides["add"], self.sides["patch"])
+        displaced = _add_terms(self.store, self.engine, sides)
+        return replace(self, displaced=displaced, purged=base.transaction(PURGE))
 
     # --- What is asked for -----------------------------------------------------------------------
 

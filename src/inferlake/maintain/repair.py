@@ -201,7 +201,7 @@ class Repair:
             self.how.options,
             self._listen,
         )
-        assert choice.algorithm in ("bf", "dred")
+        assert choice.algorithm != "rebuild"
         return retraction.run(choice.algorithm)
 
     def _both(

@@ -50,9 +50,12 @@ def chosen_rules(store: Store, named: Iterable[str | RuleText] | None) -> Chosen
     return ChosenRules(store, texts, store.rules.save(texts), program)
 
 
-def add_constants(store: Store, engine: Engine, rules: ChosenRules) -> None:
-    """Put the terms that rules mention into the dictionary: derived facts may bring them in."""
-    if rules.stand_in(store.snapshot()):
+def add_constants(store: Store, engine: Engine, rules: ChosenRules, *, anew: bool = False) -> None:
+    """Put the terms that rules mention into the dictionary: derived facts may bring them in.
+
+    Not if the version has these rules already, unless it is to be done `anew`.
+    """
+    if rules.stand_in(store.snapshot()) and not anew:
         return
     terms = sorted(rules.program.constants)
     if not terms:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from inferlake.plan.clauses import Row
 from inferlake.plan.groups import Group
@@ -16,13 +17,51 @@ def strata(groups: Sequence[Group], entries: Iterable[Entry]) -> list[int]:
     A group needs another if some fact that the other derives, or that `entries` make of it, can
     match an atom of its body. Constants decide that, not the names of relations alone.
     """
+    return _components(_feeds(groups, _derived(groups, entries)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Groups that alone derive some facts."""
+
+    groups: tuple[Group, ...]
+    # What they derive, with what entries make of it.
+    facts: Patterns
+
+
+def parts(groups: Sequence[Group], entries: Iterable[Entry]) -> list[Part]:
+    """Divide groups so that what one part derives no other does, nor needs before it comes.
+
+    Facts of earlier parts never depend on later ones: once they are settled, they stay so.
+    """
+    derived = _derived(groups, entries)
+    links = _feeds(groups, derived)
+    for i, made in enumerate(derived):
+        links[i] += [j for j, other in enumerate(derived) if j != i and made.meet_any(other)]
+    found: dict[int, list[int]] = {}
+    for i, number in enumerate(_components(links)):
+        found.setdefault(number, []).append(i)
+    return [
+        Part(
+            tuple(groups[i] for i in found[number]),
+            Patterns(row for i in found[number] for row in derived[i].rows),
+        )
+        for number in sorted(found)
+    ]
+
+
+def _derived(groups: Sequence[Group], entries: Iterable[Entry]) -> list[Patterns]:
+    """Return what each group derives, with what entries make of it."""
     index = RowIndex((entry.body, entry) for entry in entries)
-    derived = [_expanded(group.heads, index) for group in groups]
-    feeds = [
+    return [_expanded(group.heads, index) for group in groups]
+
+
+def _feeds(groups: Sequence[Group], derived: list[Patterns]) -> list[list[int]]:
+    """Return, for each group, those that can match what is derived by it."""
+    return [
         [j for j, other in enumerate(groups) if any(map(made.meet_any, other.atoms))]
         for made in derived
     ]
-    return _components(feeds)
 
 
 def _expanded(heads: Patterns, entries: RowIndex[Entry]) -> Patterns:

@@ -35,11 +35,14 @@ class Compacted:
     version: int
 
 
-def compact_facts(engine: Engine, facts: FactTable, arities: Mapping[str, int]) -> Compacted:
+def compact_facts(
+    engine: Engine, facts: FactTable, arities: Mapping[str, int], *, forgets: bool = False
+) -> Compacted:
     """Rewrite every relation and layer without tombstones, triples placed for pruning.
 
     Rows keep the version they were added in, so that a removal committed meanwhile still counts.
-    Relations that `arities` do not know stay as they are.
+    Relations that `arities` do not know stay as they are. If it `forgets`, the log says that
+    what the old files had and the new ones have not is to be deleted for good.
     """
     base = facts.table.snapshot()
     actions: list[AddAction] = []
@@ -52,7 +55,7 @@ def compact_facts(engine: Engine, facts: FactTable, arities: Mapping[str, int]) 
             files = write_facts(engine, facts, relation, known[relation], live, rows)
             actions += facts.actions(files, layer, relation=relation)
     old = tuple(file for file in base.files if file.partition["relation"] in known)
-    return _replace(facts.table, base, old, actions, engine)
+    return _replace(facts.table, base, old, actions, engine, forgets=forgets)
 
 
 def write_facts(
@@ -85,6 +88,8 @@ def _replace(
     old: tuple[LiveFile, ...],
     new: list[AddAction],
     engine: Engine,
+    *,
+    forgets: bool = False,
 ) -> Compacted:
     """Commit `new` files in place of `old` ones, on top of whatever was committed meanwhile.
 
@@ -95,6 +100,7 @@ def _replace(
         "files_before": len(old),
         "files_after": len(new),
         "engine": engine.name,
+        **({"forgets": True} if forgets else {}),
     }
     commit = Commit(info, tuple(new), old, changes_data=False)
     snapshot = base

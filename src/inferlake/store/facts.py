@@ -143,6 +143,12 @@ class FactTable:
         ]
         return frame.selectExpr(*_FIRST, *wide, "version")
 
+    def column(self, engine: Engine, files: Iterable[LiveFile], name: str) -> DataFrame:
+        """Return one column of some files, as `id`; nulls where a relation is too narrow."""
+        kind = "ARRAY<BIGINT>" if name == _REST else "BIGINT"
+        frame = read_files(engine, self.table, files, f"{name} {kind}")
+        return frame.where(f"{name} IS NOT NULL").selectExpr(f"{name} AS id")
+
     def actions(
         self, files: Iterable[DataFile], layer: Layer, *, sign: int = 1, relation: str = TRIPLE
     ) -> tuple[AddAction, ...]:

@@ -36,6 +36,9 @@ _FOLDERS = ("terms", "facts", "rules", "_staging")
 # The key under which a commit names its rules.
 RULES = "rules"
 
+# The application under which the facts' log says that terms were purged, up to which version.
+PURGE = "inferlake-purge"
+
 # N-Triples text is about this many times the bytes of the tables; it only decides between engines.
 _INFLATION = 12
 

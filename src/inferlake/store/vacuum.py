@@ -36,6 +36,8 @@ class Vacuumed:
     bytes: int
     oldest_kept: int
     version: int
+    # Terms of what was forgotten, deleted from the dictionary.
+    terms: int = 0
 
 
 def vacuum(store: Store, older_than: timedelta) -> Vacuumed:

@@ -1,0 +1,87 @@
+"""What became true between two versions, and what ceased to be.
+
+A version is a list of files of signed rows, and a fact stands in a layer if its signs there add up
+to one. So the files that only one of the two versions has tell the whole difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inferlake.session import Engine, union
+from inferlake.store import Layer, Store
+from inferlake.store.facts import TRIPLE
+from inferlake.store.table import LiveFile, Snapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_NET_SQL = """
+    SELECT s, p, o, IF(sum(sign) > 0, 'added', 'removed') AS change
+    FROM {rows} GROUP BY s, p, o HAVING sum(sign) <> 0"""
+
+_IDS = "s BIGINT, p BIGINT, o BIGINT, change STRING"
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The triples that differ between two versions, one row each: change and the three terms.
+
+    Iterate over it, or take the `frame`.
+    """
+
+    earlier: int
+    later: int
+    frame: DataFrame
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.frame.toLocalIterator())
+
+    def lines(self, change: str) -> DataFrame:
+        """Return the lines of an RDF Patch for what was added, or removed."""
+        letter = "A" if change == "added" else "D"
+        line = f"concat('{letter} ', subject, ' ', predicate, ' ', object, ' .') AS value"
+        return self.frame.where(f"change = '{change}'").selectExpr(line)
+
+
+def changes(
+    store: Store, engine: Engine, earlier: Snapshot, later: Snapshot, layers: Iterable[Layer]
+) -> Changes:
+    """Return how the triples of some layers, taken together, differ between two versions."""
+    wanted = set(layers)
+    ids = _changed(store, engine, earlier, later, wanted)
+    names = {"s": "subject", "p": "predicate", "o": "object"}
+    decoded = store.terms.decode_columns(engine, ids, names, "change")
+    frame = decoded.select("change", *names.values())
+    return Changes(earlier.version, later.version, frame)
+
+
+def _changed(
+    store: Store, engine: Engine, earlier: Snapshot, later: Snapshot, layers: set[Layer]
+) -> DataFrame:
+    before, after = _files(earlier, layers), _files(later, layers)
+    frames = [
+        store.facts.read(engine, some).selectExpr("s", "p", "o", f"{sign} AS sign")
+        for files, factor in ((after - before, 1), (before - after, -1))
+        for sign, some in _by_sign(files, factor)
+    ]
+    if not frames:
+        return engine.empty(_IDS)
+    return engine.sql(_NET_SQL, rows=union(frames))
+
+
+def _files(snapshot: Snapshot, layers: set[Layer]) -> frozenset[LiveFile]:
+    return frozenset(
+        file
+        for file in snapshot.files
+        if file.partition["relation"] == TRIPLE and file.partition["layer"] in layers
+    )
+
+
+def _by_sign(files: frozenset[LiveFile], factor: int) -> Iterator[tuple[int, list[LiveFile]]]:
+    for sign in (1, -1):
+        some = [file for file in files if int(file.partition["sign"]) == sign]
+        if some:
+            yield sign * factor, some
