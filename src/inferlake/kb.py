@@ -488,7 +488,7 @@ def _source(inputs: list[Any], format: str | None, role: str = "add") -> Source:
         raise InputError("give a DataFrame alone: it becomes a version of its own")
     if frames:
         return Source((FRAME,), frames[0])
-    return Source(discover(inputs, format) if inputs else ())
+    return Source(discover(inputs, format, changes=role == "patch") if inputs else ())
 
 
 def _skips(on_error: str) -> bool:

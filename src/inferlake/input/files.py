@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -18,6 +19,7 @@ import xxhash
 
 from inferlake.errors import InputError
 from inferlake.paths import Place, absolute, is_remote, place
+from inferlake.terms.shape import SHARED_SCOPE
 
 # Format by suffix; the names are pyoxigraph's file extensions, which it maps to its parsers.
 FORMATS = {
@@ -34,6 +36,9 @@ FORMATS = {
     ".jsonld": "jsonld",
     ".n3": "n3",
 }
+# Files of changes, which only an update reads.
+CHANGE_FORMATS = {".rdfp": "rdfp", ".ru": "ru"}
+_BY_SUFFIX = FORMATS | CHANGE_FORMATS
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 # Formats of one statement a line, which the engine splits and parses in parallel.
@@ -64,6 +69,8 @@ class InputFile:
     modified: int
     # False where blank node labels mean the same node wherever they come from.
     scoped: bool = True
+    # True where a label that has a scope names a node of the store.
+    stored_labels: bool = False
     # True where the engine has stumbled over it, and the parser is to tell over what.
     for_parser: bool = False
 
@@ -91,9 +98,19 @@ class InputFile:
         file that changed gives new ones, because an equal label need not mean the same thing.
         """
         if not self.scoped:
-            return ""
+            return SHARED_SCOPE
         identity = f"{self.address}|{self.size}|{self.modified}"
         return f"f{xxhash.xxh64_hexdigest(identity.encode())}_"
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether its statements come with a sign, and in an order that matters."""
+        return self.format in CHANGE_FORMATS.values()
+
+    @property
+    def base(self) -> str:
+        """The IRI that relative references in it are resolved against."""
+        return self.address if is_remote(self.address) else f"file://{quote(self.address)}"
 
     def open(self) -> io.BufferedReader:
         """Open the decompressed bytes, wherever the file is."""
@@ -103,50 +120,86 @@ class InputFile:
 
 
 def discover(
-    inputs: Iterable[str | os.PathLike[str]], format: str | None = None
+    inputs: Iterable[str | os.PathLike[str]], format: str | None = None, *, changes: bool = False
 ) -> tuple[InputFile, ...]:
-    """Return the files that paths, folders and globs name, in a stable order, each once.
+    """Return the files that paths, folders and globs name, each once.
 
     Folders are searched to any depth for files with a known suffix and other files in them are
     passed over; a file that is named must have a known suffix, unless `format` says what it is.
+
+    Files of triples come in the order of their addresses. With `changes`, only files of changes
+    are taken, in the order they are given and sorted inside folders and globs, and a suffix that
+    is known goes before `format`, which may be meant for files of triples.
+
     Raises `InputError` for anything that matches no file.
     """
-    if format is not None and format not in FORMATS.values():
-        known = ", ".join(sorted(set(FORMATS.values())))
+    if format is not None and format not in _BY_SUFFIX.values():
+        known = ", ".join(sorted(set(_BY_SUFFIX.values())))
         raise InputError(f"no format '{format}': choose one of {known}")
+    wanted = _Wanted(changes, format)
     found: dict[str, InputFile] = {}
     for item in inputs:
-        for file in _matching(absolute(item), format):
-            found.setdefault(file.address, file)
-    return tuple(found[address] for address in sorted(found))
+        for file in _matching(absolute(item), wanted):
+            found.pop(file.address, None)  # the last word on a triple counts, so the last place too
+            found[file.address] = file
+    return tuple(found[address] for address in (found if changes else sorted(found)))
 
 
-def _matching(address: str, format: str | None) -> list[InputFile]:
+@dataclass(frozen=True)
+class _Wanted:
+    """What a search takes: files of changes or of triples, and the format that was told."""
+
+    changes: bool
+    told: str | None
+
+    @property
+    def formats(self) -> dict[str, str]:
+        return CHANGE_FORMATS if self.changes else FORMATS
+
+    @property
+    def known(self) -> str:
+        return f"{' '.join(self.formats)}, each also with {' '.join(COMPRESSIONS)}; or say --format"
+
+    def format(self, by_suffix: str | None) -> str | None:
+        """Return the format of a file, or None if it is not wanted."""
+        by_suffix, told = (
+            format if format in self.formats.values() else None for format in (by_suffix, self.told)
+        )
+        return by_suffix or told if self.changes else told or by_suffix
+
+    def refusal(self, by_suffix: str | None) -> str:
+        """Return why a file that was named is not taken."""
+        if self.changes and by_suffix:
+            return "holds triples rather than changes; give it with --add or --remove"
+        if not self.changes and (by_suffix or self.told):
+            return "holds changes rather than triples; give it to update, with --patch"
+        return f"unknown suffix; known are {self.known}"
+
+
+def _matching(address: str, wanted: _Wanted) -> list[InputFile]:
     at = place(address)
     info = at.info()
     if info.type == pafs.FileType.File:
-        return [_described(at.address, info, format)]
+        return [_described(at.address, info, wanted)]
     if info.type == pafs.FileType.Directory:
-        return _in_folder(at, format)
+        return _in_folder(at, wanted)
     matches = _glob(address)
     if not matches:
         what = "no file matches" if _GLOB_CHARACTERS & set(address) else "no such file or folder:"
         raise InputError(f"{what} {address}; check the path")
-    return [file for match in matches for file in _matching(match, format)]
+    return [file for match in matches for file in _matching(match, wanted)]
 
 
-def _in_folder(at: Place, format: str | None) -> list[InputFile]:
+def _in_folder(at: Place, wanted: _Wanted) -> list[InputFile]:
     files = []
     for info in at.files():
         relative = info.path[len(at.path.rstrip("/")) + 1 :]
         hidden = any(part.startswith(_HIDDEN) for part in PurePosixPath(relative).parts)
-        if not hidden and (format or _format(info.path)[0]):
-            files.append(_described(f"{at.address.rstrip('/')}/{relative}", info, format))
+        if not hidden and wanted.format(_format(info.path)[0]):
+            files.append(_described(f"{at.address.rstrip('/')}/{relative}", info, wanted))
     if not files:
-        raise InputError(
-            f"no RDF file in {at.address}: known suffixes are {' '.join(FORMATS)},"
-            f" each also with {' '.join(COMPRESSIONS)}; or say --format"
-        )
+        what = "patch" if wanted.changes else "RDF file"
+        raise InputError(f"no {what} in {at.address}: known suffixes are {wanted.known}")
     return files
 
 
@@ -172,18 +225,23 @@ def _format(path: str) -> tuple[str | None, str | None]:
     compression = COMPRESSIONS.get(name.suffix)
     if compression:
         name = name.with_suffix("")
-    return FORMATS.get(name.suffix), compression
+    return _BY_SUFFIX.get(name.suffix), compression
 
 
-def _described(address: str, info: pafs.FileInfo, format: str | None) -> InputFile:
+def _described(address: str, info: pafs.FileInfo, wanted: _Wanted) -> InputFile:
     by_suffix, compression = _format(info.path)
-    chosen = format or by_suffix
+    chosen = wanted.format(by_suffix)
     if chosen is None:
-        raise InputError(
-            f"{address}: unknown suffix; known are {' '.join(FORMATS)}, each also with"
-            f" {' '.join(COMPRESSIONS)}; or say --format"
-        )
-    file = InputFile(address, chosen, compression, info.size or 0, info.mtime_ns or 0)
+        raise InputError(f"{address}: {wanted.refusal(by_suffix)}")
+    file = InputFile(
+        address,
+        chosen,
+        compression,
+        info.size or 0,
+        info.mtime_ns or 0,
+        # A later RDF Patch may delete the blank nodes that an earlier one added.
+        scoped=chosen != "rdfp",
+    )
     if compression == "bz2" and file.size and not _is_bzip2(file):
         raise InputError(f"{address}: not bzip2 data; the file is damaged or its suffix is wrong")
     return file

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from inferlake.errors import InputError
 from inferlake.input.files import InputFile
-from inferlake.terms.shape import SCOPE_PATTERN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,8 +14,7 @@ COLUMNS = ("subject", "predicate", "object")
 
 # Stands for the frame in reports and errors. Blank nodes of frames share one scope, and those that
 # have one already keep it: what `KnowledgeBase.facts` gave out may come back.
-FRAME = InputFile("the DataFrame", "nt", None, 0, 0, scoped=False)
-_SHARED_SCOPE = "f0000000000000000_"
+FRAME = InputFile("the DataFrame", "nt", None, 0, 0, scoped=False, stored_labels=True)
 
 
 def frame_lines(frame: DataFrame) -> DataFrame:
@@ -30,12 +28,12 @@ def frame_lines(frame: DataFrame) -> DataFrame:
             f"the DataFrame has no column {missing[0]}: it needs subject, predicate and object,"
             " as text in N-Triples form, for example <http://example.org/a>"
         )
-    terms = ", ' ', ".join(_scoped(name) for name in COLUMNS)
+    terms = ", ' ', ".join(COLUMNS)
     # Text that would be a comment, two lines, or terms of other columns is one bad statement: the
     # mark in front of it lets no parser take it for anything else.
     shown = "translate(concat_ws(' ', subject, predicate, object), '\\n\\r', '  ')"
     line = f"IF(coalesce({_ONE_STATEMENT}, FALSE), concat({terms}, ' .'), concat('! ', {shown}))"
-    return frame.selectExpr("0 AS file", "'' AS scope", f"{line} AS value")
+    return frame.selectExpr("0 AS file", f"'{FRAME.scope}' AS scope", f"{line} AS value")
 
 
 # Subject and predicate are one word each, and no term has a line break.
@@ -46,9 +44,3 @@ _ONE_STATEMENT = " AND ".join(
         *(f"instr({name}, '\\{end}') = 0" for name in COLUMNS for end in "nr"),
     ]
 )
-
-
-def _scoped(term: str) -> str:
-    shared = f"concat('_:{_SHARED_SCOPE}', substring({term}, 3))"
-    bare = f"startswith({term}, '_:') AND NOT regexp_like({term}, '^_:{SCOPE_PATTERN}')"
-    return f"IF({bare}, {shared}, {term})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inferlake.input.files import InputFile
-from inferlake.input.parse import SHOWN_TEXT
+from inferlake.input.rows import SHOWN_TEXT
 
 
 @dataclass(frozen=True)

@@ -28,15 +28,16 @@ _GRAPH_SQL = f"""IF({_LAST_SQL} <> tail AND instr({_LAST_SQL}, '"') = 0
 _BEFORE_GRAPH_SQL = "IF(graph IS NULL, tail, left(tail, length(tail) - length(graph) - 1))"
 
 
-def split_lines(lines: DataFrame, hash: TermHash, *, graphs: bool) -> DataFrame:
+def split_lines(
+    lines: DataFrame, hash: TermHash, *, graphs: bool, stored_labels: bool
+) -> DataFrame:
     """Return the statements of `lines` as terms and ids, or whole as `rest`."""
     graph, object = (_GRAPH_SQL, _BEFORE_GRAPH_SQL) if graphs else ("STRING(NULL)", "tail")
-    scoped = {
-        "s_term": scoped_sql("subject", "scope"),
-        "p_term": "predicate",
-        "o_term": scoped_sql("object", "scope"),
-        "g_term": scoped_sql("graph", "scope"),
-    }
+    s_term, o_term, g_term = (
+        scoped_sql(name, "scope", stored_labels=stored_labels)
+        for name in ("subject", "object", "graph")
+    )
+    scoped = {"s_term": s_term, "p_term": "predicate", "o_term": o_term, "g_term": g_term}
     statement = ("file", "scope", "value", "subject", "predicate", "whole")
     return (
         lines.where("value <> '' AND NOT startswith(value, '#')")
@@ -57,12 +58,16 @@ def split_lines(lines: DataFrame, hash: TermHash, *, graphs: bool) -> DataFrame:
     )
 
 
-def line_sql(*, scoped: bool) -> str:
-    """Return SQL for the line that a split row came from; splitting at spaces loses nothing."""
-    s, o, g = (_unscoped(c) if scoped else c for c in ("s_term", "o_term", "g_term"))
+def line_sql() -> str:
+    """Return SQL for the line that a split row with its `scope` came from.
+
+    Splitting at spaces loses nothing, and a label that is in the scope of its file means the same
+    node without it.
+    """
+    s, o, g = (_unscoped(f"{c}_term") for c in "sog")
     return f"concat({s}, ' ', p_term, ' ', {o}, coalesce(concat(' ', {g}), ''), ' .')"
 
 
 def _unscoped(term: str) -> str:
     label = f"concat('_:', substring({term}, {SCOPE_LENGTH + 3}))"
-    return f"IF(startswith({term}, '_:'), {label}, {term})"
+    return f"IF(startswith({term}, concat('_:', scope)), {label}, {term})"

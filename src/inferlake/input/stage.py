@@ -22,7 +22,8 @@ from inferlake.errors import EngineError, InferlakeError, InputError
 from inferlake.input.files import InputFile, examined
 from inferlake.input.frames import FRAME, frame_lines
 from inferlake.input.locate import Bad, locate
-from inferlake.input.parse import PARSED_SQL, Parser
+from inferlake.input.parse import Parser
+from inferlake.input.rows import PARSED_SQL
 from inferlake.input.split import line_sql, split_lines
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
@@ -50,8 +51,10 @@ SHOWN = 5
 class Staged:
     """Triples that are valid and encoded, but not yet compared with what is stored.
 
-    `triples` has ids `s, p, o` and their terms `s_term, p_term, o_term`, with repetitions;
-    `terms` has each `id, term` at least once; each id just once if `terms_once`.
+    `triples` has ids `s, p, o` and their terms `s_term, p_term, o_term`, with repetitions; those of
+    files of changes also have `sign`, which is 1 or -1, and a `place` that tells their order.
+    `terms` has each `id, term` at least once; each id just once if `terms_once`. Terms that are
+    only deleted are not among them: a deletion leaves no text behind.
     """
 
     triples: DataFrame
@@ -77,14 +80,19 @@ def stage(
     progress: Progress,
     skip_bad: bool = False,
     frame: DataFrame | None = None,
+    stored_labels: bool = False,
 ) -> Staged:
     """Parse `files` below the new folder `folder` and return what they hold.
 
-    If triples come as a `frame` of the engine's, `files` is just the stand-in `FRAME`.
+    If triples come as a `frame` of the engine's, `files` is just the stand-in `FRAME`. The files
+    are all of triples, or all of changes. With `stored_labels`, a blank node whose label has a
+    scope is that of the store; other labels belong to their file, or to all patches.
 
     Raises `InputError`, with the place of the first bad statement, unless `skip_bad`. Nothing but
     `folder` is written. The driver holds the list of files and a few bad lines, never the data.
     """
+    if stored_labels:
+        files = tuple(replace(file, stored_labels=True) for file in files)
     try:
         return _Stage(engine, folder, files, hash, progress, frame).run(skip_bad=skip_bad)
     except InferlakeError:
@@ -132,17 +140,20 @@ class _Stage:
         if bad and not skip_bad:
             raise InputError(_refusal(bad, bad_count))
         good = parsed.frame.where("message IS NULL") if parsed else None
-        also = self._seen(good, "seen-parsed") if good is not None else None
+        added = good.where("coalesce(sign, 1) = 1") if good is not None else None
+        also = self._seen(added, "seen-parsed") if added is not None else None
         decided = _decided(split, odd) if split else None
-        triples = [f.select(*_TRIPLE) for f in (decided, good) if f is not None]
-        triples = union(triples or [self.engine.empty(f"{_IDS}, {_TERMS}")])
+        columns = (*_TRIPLE, "sign", "place") if self._changes else _TRIPLE
+        triples = [f.select(*columns) for f in (decided, good) if f is not None]
+        triples = union(triples or [self.engine.empty(_PARSED_COLUMNS).select(*columns)])
         # What a parser wrote is canonical, whatever the pattern thinks of it.
         terms = [seen.frame.where("canonical = 1")] if seen else []
         terms = union(terms + ([also.frame] if also else []) or [self.engine.empty(_SEEN_COLUMNS)])
         read = sum(part.filled("s_term") for part in (split, parsed) if part)
         if odd is not None or (split and split.filled("g_term")):
             read = triples.count()  # lines with an undecided term were counted twice
-        few = self._few(triples, split, read, plain=parsed is None)
+        # Which of the changes count is for the engine to tell, whether they are few or many.
+        few = None if self._changes else self._few(triples, split, read, plain=parsed is None)
         term_ids = self._term_ids([s for s in (seen, also) if s])
         return Staged(
             triples=triples,
@@ -157,6 +168,10 @@ class _Stage:
             graphs_dropped=self._graphs(triples, split, parsed),
         )
 
+    @property
+    def _changes(self) -> bool:
+        return any(file.has_changes for file in self.files)
+
     # --- lines ----------------------------------------------------------------------------------
 
     def _split(self) -> _Written | None:
@@ -164,8 +179,10 @@ class _Stage:
         by_engine = [n for n, file in enumerate(self.files) if file.split_by_engine]
         written: tuple[DataFile, ...] = ()
         for job, numbers in enumerate(_jobs(self.files, by_engine)):
-            graphs = self.files[numbers[0]].format == "nq"
-            lines = split_lines(self._lines(numbers), self.hash, graphs=graphs)
+            one = self.files[numbers[0]]
+            graphs, stored = one.format == "nq", one.stored_labels
+            lines = self._lines(numbers)
+            lines = split_lines(lines, self.hash, graphs=graphs, stored_labels=stored)
             files = self._write(lines, f"split-{job}")
             written += files
             size = sum(self.files[n].size for n in numbers)
@@ -214,7 +231,6 @@ class _Stage:
     def _undecided(self, split: _Written, odd: DataFrame | None) -> DataFrame | None:
         """Return the lines for the parser: those not split, and those with an undecided term."""
         lines = []
-        line = line_sql(scoped=self.frame is None)
         if split.filled("rest"):
             lines.append(split.frame.where("rest IS NOT NULL").selectExpr("file", "rest AS line"))
         rows, doubts = split.frame.where("rest IS NULL"), []
@@ -227,9 +243,15 @@ class _Stage:
         if split.filled("g_term"):
             doubts.append(f"(g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')})")
         if doubts:
-            doubtful = rows.where(" OR ".join(doubts))
-            lines.append(doubtful.selectExpr("file", f"{line} AS line"))
+            doubtful = rows.where(" OR ".join(doubts)).join(self._scopes(), "file")
+            lines.append(doubtful.selectExpr("file", f"{line_sql()} AS line"))
         return union(lines) if lines else None
+
+    def _scopes(self) -> DataFrame:
+        """Return the blank node scope of each file, by its number."""
+        numbers = pa.array(range(len(self.files)), pa.int32())
+        scopes = pa.table({"file": numbers, "scope": [file.scope for file in self.files]})
+        return self.engine.session.createDataFrame(scopes)
 
     def _parsed(self, undecided: DataFrame | None) -> _Written | None:
         """Parse the undecided lines and the files that are not split."""
@@ -339,7 +361,8 @@ _IDS = "s BIGINT, p BIGINT, o BIGINT"
 _SPLIT_COLUMNS = f"file INT, {_TERMS}, rest STRING, {_IDS}"
 _SEEN_COLUMNS = "id BIGINT, term STRING, canonical INT"
 _PARSED_COLUMNS = (
-    f"file INT, {_TERMS}, {_IDS}, message STRING, line BIGINT, column BIGINT, text STRING"
+    f"file INT, {_TERMS}, {_IDS}, sign INT, place BIGINT,"
+    " message STRING, line BIGINT, column BIGINT, text STRING"
 )
 
 
@@ -356,10 +379,10 @@ def _parsed_columns(hash: TermHash) -> list[str]:
     """Return the columns of parsed rows: terms under the names of split rows, and their ids."""
     terms = [f"{c} AS {c}_term" for c in "spog"]
     ids = [f"{hash.sql(c)} AS {c}" for c in "spo"]
-    return ["file", *terms, *ids, "message", "line", "column", "text"]
+    return ["file", *terms, *ids, "sign", "place", "message", "line", "column", "text"]
 
 
 def _refusal(bad: tuple[Bad, ...], count: int) -> str:
     more = f"\n({count - 1} more bad statements)" if count > 1 else ""
-    advice = "Nothing was loaded. Mend the input, or load the rest with --on-error skip."
+    advice = "Nothing was changed. Mend the input, or leave it out with --on-error skip."
     return f"{bad[0]}{more}\n{advice}"

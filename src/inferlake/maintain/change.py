@@ -128,6 +128,7 @@ def _staged(
         progress=progress,
         skip_bad=change.skip_bad,
         frame=source.frame,
+        stored_labels=name != "add",
     )
 
 

@@ -24,6 +24,8 @@ _BEYOND_ASCII = r"\x{a0}-\x{d7ff}\x{e000}-\x{fdcf}\x{fdf0}-\x{fffc}\x{10000}-\x{
 # A blank node's label is prefixed with the scope of its file: `_:f0123456789abcdef_label`.
 SCOPE_PATTERN = "f[0-9a-f]{16}_"
 SCOPE_LENGTH = 18
+# The scope of labels that mean the same node wherever they come from.
+SHARED_SCOPE = "f0000000000000000_"
 
 
 def _class(characters: str, ranges: str = "") -> str:
@@ -77,7 +79,13 @@ def is_canonical_sql(term: str) -> str:
     )
 
 
-def scoped_sql(term: str, scope: str) -> str:
-    """Return SQL for `term` with a blank node's label moved into the scope of its file."""
+def scoped_sql(term: str, scope: str, *, stored_labels: bool = False) -> str:
+    """Return SQL for `term` with a blank node's label moved into the scope of its file.
+
+    With `stored_labels`, a label that has a scope already names a stored node, and stays.
+    """
     label = f"concat('_:', {scope}, substring({term}, 3))"
-    return f"IF(startswith({term}, '_:'), {label}, {term})"
+    moved = f"startswith({term}, '_:')"
+    if stored_labels:
+        moved += f" AND NOT regexp_like({term}, '^_:{SCOPE_PATTERN}')"
+    return f"IF({moved}, {label}, {term})"

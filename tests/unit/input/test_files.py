@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from inferlake.errors import InputError
-from inferlake.input.files import FORMATS, InputFile, discover, examined
+from inferlake.input.files import CHANGE_FORMATS, FORMATS, InputFile, discover, examined
+from inferlake.terms.shape import SCOPE_LENGTH, SCOPE_PATTERN, SHARED_SCOPE
 
 LINE = "<http://example.org/s> <http://example.org/p> <http://example.org/o> .\n"
 
@@ -119,6 +121,72 @@ def test_what_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
         discover([tmp_path])
 
 
+# --- files of changes ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("suffix", "format"), CHANGE_FORMATS.items())
+@pytest.mark.parametrize(("packed", "compression"), [("", None), (".gz", "gzip"), (".bz2", "bz2")])
+def test_files_of_changes_are_told_by_their_suffix(
+    suffix: str, format: str, packed: str, compression: str | None, tmp_path: Path
+) -> None:
+    made(tmp_path, f"a{suffix}{packed}")
+    (found,) = discover([tmp_path / f"a{suffix}{packed}"], changes=True)
+    assert (found.format, found.compression) == (format, compression)
+    assert found.has_changes
+    assert not found.split_by_engine
+
+
+def test_changes_keep_the_order_they_are_given_in(tmp_path: Path) -> None:
+    made(tmp_path, "c.rdfp", "b.ru", "sub/z.rdfp", "sub/y.ru", "sub/x.nt", "a.rdfp.gz")
+    given = [tmp_path / "c.rdfp", tmp_path / "sub", tmp_path / "[ab].*"]
+    found = names(discover(given, changes=True), tmp_path)
+    assert found == ["c.rdfp", "sub/y.ru", "sub/z.rdfp", "a.rdfp.gz", "b.ru"]
+    again = names(discover([*given, tmp_path / "c.rdfp"], changes=True), tmp_path)
+    assert again == [*found[1:], "c.rdfp"]
+
+
+def test_triples_and_changes_are_not_taken_for_each_other(tmp_path: Path) -> None:
+    made(tmp_path, "a.nt", "b.rdfp", "c.ru.gz", "d.txt", "e.rq", "triples/a.nt", "none/x.txt")
+    for name in ("b.rdfp", "c.ru.gz"):
+        with pytest.raises(InputError, match=f"{name}: holds changes .* with --patch"):
+            discover([tmp_path / name])
+    with pytest.raises(InputError, match=r"a\.nt: holds triples .* with --add or --remove"):
+        discover([tmp_path / "a.nt"], changes=True)
+    for name in ("d.txt", "e.rq"):
+        with pytest.raises(InputError, match=r"unknown suffix; known are \.rdfp \.ru, each also"):
+            discover([tmp_path / name], changes=True)
+    with pytest.raises(InputError, match=r"no patch in .*: known suffixes are \.rdfp \.ru, each"):
+        discover([tmp_path / "triples"], changes=True)
+    assert names(discover([tmp_path / "triples", tmp_path / "a.nt"]), tmp_path) == [
+        "a.nt",
+        "triples/a.nt",
+    ]
+
+
+def test_a_told_format_goes_to_the_files_it_is_meant_for(tmp_path: Path) -> None:
+    made(tmp_path, "a.txt", "b.rdfp", "c.nt")
+
+    def format(name: str, told: str, *, changes: bool) -> str:
+        return discover([tmp_path / name], told, changes=changes)[0].format
+
+    assert format("a.txt", "rdfp", changes=True) == "rdfp"
+    assert format("a.txt", "ru", changes=True) == "ru"
+    assert format("b.rdfp", "ru", changes=True) == "rdfp"
+    assert format("b.rdfp", "nt", changes=True) == "rdfp"
+    assert format("c.nt", "rdfp", changes=False) == "nt"
+    with pytest.raises(InputError, match="holds changes rather than triples"):
+        discover([tmp_path / "a.txt"], "rdfp")
+    with pytest.raises(InputError, match=r"unknown suffix; known are \.rdfp"):
+        discover([tmp_path / "a.txt"], "nt", changes=True)
+
+
+def test_blank_nodes_of_patches_share_a_scope_and_those_of_updates_do_not(tmp_path: Path) -> None:
+    made(tmp_path, "a.rdfp", "b.rdfp", "c.ru", "d.ru")
+    a, b, c, d = discover([tmp_path], changes=True)
+    assert a.scope == b.scope == SHARED_SCOPE
+    assert len({a.scope, c.scope, d.scope}) == 3
+
+
 def test_remote_folders_and_globs(monkeypatch: pytest.MonkeyPatch) -> None:
     """pyarrow's file system in memory stands for a cloud."""
     from inferlake.paths import place
@@ -175,13 +243,9 @@ def test_the_scope_changes_with_path_size_and_time_alone() -> None:
 
 
 def test_a_scope_has_the_form_that_the_pattern_of_terms_expects() -> None:
-    import re
-
-    from inferlake.terms.shape import SCOPE_LENGTH, SCOPE_PATTERN
-
-    scope = InputFile("/a.nt", "nt", None, 10, 1).scope
-    assert re.fullmatch(SCOPE_PATTERN, scope)
-    assert len(scope) == SCOPE_LENGTH
+    for scope in (InputFile("/a.nt", "nt", None, 10, 1).scope, SHARED_SCOPE):
+        assert re.fullmatch(SCOPE_PATTERN, scope)
+        assert len(scope) == SCOPE_LENGTH
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from inferlake.input import Bad, discover
 from inferlake.input.files import InputFile
 from inferlake.input.locate import locate
-from inferlake.input.parse import SHOWN_TEXT
+from inferlake.input.rows import SHOWN_TEXT
 
 
 def file(folder: Path, text: str, name: str = "a.nt") -> InputFile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from inferlake.input import discover
-from inferlake.input.parse import PARSED_SCHEMA, PARSED_SQL, SHOWN_TEXT, Parser
+from inferlake.input.parse import Parser
+from inferlake.input.rows import PARSED_SCHEMA, PARSED_SQL, SHOWN_TEXT
 
 PREFIX = "@prefix : <http://example.org/> .\n"
 TRIPLE = "<a:s> <a:p> <a:o> ."
@@ -227,6 +229,37 @@ def test_a_file_cut_short_is_an_error_of_that_file(tmp_path: Path) -> None:
     packed = gzip.compress("".join(f"<a:{n}> <a:p> <a:o> .\n" for n in range(5000)).encode())
     found = document(tmp_path, packed[: len(packed) // 2], "a.ttl.gz")
     assert errors(found)[-1]["message"].startswith("cannot be read: ")
+
+
+# --- stored blank nodes -------------------------------------------------------------------------
+
+STORED = "_:f0123456789abcdef_x"
+
+
+def removal(folder: Path, text: str, name: str) -> tuple[list[tuple[str, str, str]], str]:
+    """Return the triples of a document whose labels may be those of the store, and its scope."""
+    (folder / name).write_text(text)
+    (file,) = discover([folder / name])
+    number = pa.record_batch({"file": pa.array([0], pa.int32())})
+    parser = Parser((replace(file, stored_labels=True),))
+    return terms(rows(parser.documents(iter([number])))), file.scope
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"), [("a.ttl", ("b0", "b2")), ("a{1}.nt", ("y", "z")), ("a.n3", ("b0", "b2"))]
+)
+def test_only_labels_with_a_scope_are_those_of_the_store(
+    name: str, labels: tuple[str, str], tmp_path: Path
+) -> None:
+    text = f"_:y <a:p> {STORED} .\n_:z <a:p> _:y .\n"
+    found, scope = removal(tmp_path, text, name)
+    y, z = (f"_:{scope}{label}" for label in labels)
+    assert found == [(y, "<a:p>", STORED), (z, "<a:p>", y)]
+
+
+def test_labels_of_what_is_added_are_never_those_of_the_store(tmp_path: Path) -> None:
+    ((s, _, _),) = terms(document(tmp_path, f"{STORED} <a:p> 1 .", "a.ttl"))
+    assert s != STORED
 
 
 # --- lines --------------------------------------------------------------------------------------

@@ -81,3 +81,11 @@ def test_only_blank_nodes_are_moved_into_a_scope(sail: Engine) -> None:
     frame = sail.session.createDataFrame(pa.table({"term": terms}))
     moved = frame.selectExpr(f"{scoped_sql('term', quoted('f1_'))} AS term").collect()
     assert [row.term for row in moved] == ["_:f1_x", "<a:_:x>", '"_:x"', "_:f1_"]
+
+
+def test_labels_of_stored_nodes_may_stay_as_they_are(sail: Engine) -> None:
+    stored = "_:f0123456789abcdef_x"
+    frame = sail.session.createDataFrame(pa.table({"term": [stored, "_:f0123_x", '"_:x"']}))
+    sql = scoped_sql("term", quoted("f1_"), stored_labels=True)
+    moved = frame.selectExpr(f"{sql} AS term").collect()
+    assert [row.term for row in moved] == [stored, "_:f1_f0123_x", '"_:x"']
