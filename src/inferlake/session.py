@@ -45,9 +45,31 @@ class Engine:
     session: SparkSession
 
     def sql(self, text: str, **frames: DataFrame) -> DataFrame:
-        """Plan `text`, in which `{name}` stands for the frame given as `name`."""
+        """Plan `text`, a query, in which `{name}` stands for the frame given as `name`."""
+        if self._connected:
+            return self._planned(text, frames)
         # PySpark's annotations forget that frames may be given by name.
         return self.session.sql(text, **frames)  # pyright: ignore[reportArgumentType]
+
+    @property
+    def _connected(self) -> bool:
+        """Whether the session speaks Spark Connect, as every one on Sail does."""
+        return type(self.session).__module__.startswith("pyspark.sql.connect")
+
+    def _planned(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """Do what `session.sql` does, without asking the server whether `text` is a command.
+
+        That is a round trip for each query, and a small change has a dozen of them.
+        """
+        from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+        from pyspark.sql.connect.plan import SQL, SubqueryAlias
+        from pyspark.sql.connect.sql_formatter import SQLStringFormatter
+
+        session: Any = self.session
+        formatter = SQLStringFormatter(session)
+        query = formatter.format(text, **frames)
+        views = [SubqueryAlias(frame._plan, name) for frame, name in formatter._temp_views]
+        return ConnectFrame(SQL(query, [], {}, views), session)
 
     def empty(self, columns: str) -> DataFrame:
         """Return a frame without rows, of columns such as `id BIGINT, term STRING`.
@@ -56,7 +78,7 @@ class Engine:
         """
         pairs = (column.split() for column in columns.split(", "))
         nulls = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in pairs)
-        return self.session.sql(f"SELECT {nulls} WHERE FALSE")
+        return self.sql(f"SELECT {nulls} WHERE FALSE")
 
 
 def union(frames: Sequence[DataFrame]) -> DataFrame:
@@ -185,8 +207,10 @@ def _sail_session() -> SparkSession:
         # Past this, sorts and aggregations spill to disk instead of being killed by the kernel.
         "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
         "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(machine_memory() * 6 // 10),
-        # A file is looked up for a few ids at a time: evaluate the filter while decoding.
+        # A file is looked up for a few ids at a time: evaluate the filter while decoding. Not
+        # together with skipping pages: arrow-rs then fails now and then (its issues 9239, 10733).
         "SAIL_PARQUET__PUSHDOWN_FILTERS": "true",
+        "SAIL_PARQUET__ENABLE_PAGE_INDEX": "false",
         # Small row groups let min/max statistics skip most of a sorted file.
         "SAIL_PARQUET__MAX_ROW_GROUP_SIZE": "131072",
     }

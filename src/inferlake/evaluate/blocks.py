@@ -5,7 +5,7 @@ Between two steps nothing lives but files, so plans do not grow with the rounds.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -47,6 +47,15 @@ class Block(Protocol):
         """Return the facts that may match `wanted`, in the layout's columns, or None."""
         ...
 
+    def fingerprint(self, wanted: Patterns) -> Hashable | None:
+        """Return what is the same again only for the same facts that match, if anything is."""
+        ...
+
+    @property
+    def values(self) -> Mapping[int, frozenset[int]]:
+        """The values in places that have only few."""
+        ...
+
 
 def narrowed(
     frame: DataFrame, layout: Layout, wanted: Patterns, passing: Collection[int] = ()
@@ -63,6 +72,17 @@ def narrowed(
     return frame
 
 
+class Plain:
+    """A block of which nothing more is known."""
+
+    @property
+    def values(self) -> Mapping[int, frozenset[int]]:
+        return {}
+
+    def fingerprint(self, wanted: Patterns) -> Hashable | None:
+        return None
+
+
 @dataclass(frozen=True)
 class FileBlock:
     """A block in Parquet files below a scratch folder."""
@@ -71,6 +91,7 @@ class FileBlock:
     at: Place
     files: tuple[DataFile, ...]
     patterns: Patterns | None
+    values: Mapping[int, frozenset[int]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -92,6 +113,9 @@ class FileBlock:
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         return facts([self], engine, wanted, self.layout)
 
+    def fingerprint(self, wanted: Patterns) -> Hashable | None:
+        return None
+
     def _may_hold(self, file: DataFile, wanted: Patterns) -> bool:
         for place, name in enumerate(self.layout.columns):
             values = wanted.values(place, LISTED)
@@ -101,7 +125,7 @@ class FileBlock:
 
 
 @dataclass(frozen=True)
-class Some:
+class Some(Plain):
     """Those facts of a block that a condition on another column of its files chooses."""
 
     block: FileBlock
@@ -112,6 +136,10 @@ class Some:
     @property
     def patterns(self) -> Patterns | None:
         return self.block.patterns
+
+    @property
+    def values(self) -> Mapping[int, frozenset[int]]:
+        return self.block.values
 
     def may_hold(self, wanted: Patterns) -> bool:
         return self.rows > 0 and self.block.may_hold(wanted)
@@ -127,7 +155,7 @@ class Some:
 
 
 @dataclass(frozen=True)
-class Without:
+class Without(Plain):
     """The facts of a block that are not among those `gone`."""
 
     layout: Layout
@@ -155,7 +183,7 @@ class Without:
 
 
 @dataclass(frozen=True)
-class Outside:
+class Outside(Plain):
     """The facts of a block that match none of some patterns."""
 
     layout: Layout
@@ -206,7 +234,7 @@ def difference_sql(layout: Layout) -> str:
 
 
 @dataclass(frozen=True)
-class FrameBlock:
+class FrameBlock(Plain):
     """A block that a caller gave as a frame, in the layout's columns: facts of one pattern."""
 
     layout: Layout

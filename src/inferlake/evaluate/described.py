@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import Block, FileBlock
+from inferlake.evaluate.blocks import LISTED, Block, FileBlock
 from inferlake.plan.clauses import Layout, Row
 from inferlake.plan.patterns import Patterns
 from inferlake.rules.model import TRIPLE
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # With more predicates and classes than this, a block is not described by them.
 _MOST = 5_000
 # So many rows are read sooner than an engine starts a query.
-_ON_DRIVER = 20_000
+READ_BY_DRIVER = 20_000
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,13 @@ class Described:
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         return self.block.frame(engine, wanted)
 
+    @property
+    def values(self) -> Mapping[int, frozenset[int]]:
+        return self.block.values
+
+    def fingerprint(self, wanted: Patterns) -> Hashable | None:
+        return self.block.fingerprint(wanted)
+
 
 @dataclass(frozen=True)
 class Describer:
@@ -53,10 +60,9 @@ class Describer:
         """Return a block that says which predicates and classes it has, if they are not many."""
         if TRIPLE not in self.layout.arities:
             return block
-        if isinstance(block, FileBlock) and block.rows <= _ON_DRIVER:
-            found = self._by_driver(block)
-        else:
-            found = self._by_engine(block)
+        if isinstance(block, FileBlock) and block.rows <= READ_BY_DRIVER:
+            return self._by_driver(block)
+        found = self._by_engine(block)
         if found is None or len(found) > _MOST:
             return block
         patterns = Patterns(self._pattern(*row) for row in found)
@@ -64,18 +70,27 @@ class Describer:
             return replace(block, patterns=patterns)
         return Described(block, patterns)
 
-    def _by_driver(self, block: FileBlock) -> list[tuple[int, int | None, int | None]]:
-        names = [name for name in ("r", "p", "o") if name in self.layout.columns]
-        rows = parquet.read_rows(block.at, block.files, names)
+    def _by_driver(self, block: FileBlock) -> FileBlock:
+        """Read a small block: which predicates and classes, and which values where they are few."""
+        table = parquet.read_table(block.at, block.files, self.layout.columns)
+        columns = [table.column(name).to_pylist() for name in self.layout.columns]
+        distinct = {place: frozenset(column) for place, column in enumerate(columns)}
+        values = {place: some for place, some in distinct.items() if len(some) <= LISTED}
+        found = self._looks(dict(zip(self.layout.columns, columns, strict=True)))
+        patterns = Patterns(self._pattern(*row) for row in found)
+        return replace(block, patterns=patterns if len(found) <= _MOST else None, values=values)
+
+    def _looks(self, columns: dict[str, list[int]]) -> set[tuple[int, int | None, int | None]]:
+        type_id = self.type_id
         if self.layout.only_triples:
-            return list({(0, p, o if p == self.type_id else None) for p, o in rows})
+            rows = zip(columns["p"], columns["o"], strict=True)
+            return {(0, p, o if p == type_id else None) for p, o in rows}
         triple = self.layout.number(TRIPLE)
-        return list(
-            {
-                (r, p, o if p == self.type_id else None) if r == triple else (r, None, None)
-                for r, p, o in rows
-            }
-        )
+        rows = zip(columns["r"], columns["p"], columns["o"], strict=True)
+        return {
+            (r, p, o if p == type_id else None) if r == triple else (r, None, None)
+            for r, p, o in rows
+        }
 
     def _by_engine(self, block: Block) -> list[tuple[int, int | None, int | None]] | None:
         everything = Patterns([(None,) * len(self.layout.columns)])

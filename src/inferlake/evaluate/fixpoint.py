@@ -14,7 +14,7 @@ reads the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -29,8 +29,9 @@ from inferlake.evaluate.schema import SchemaFacts
 from inferlake.evaluate.transitive import Doubling
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
-from inferlake.plan.clauses import Clause, Row
+from inferlake.plan.clauses import Clause, Row, Slot
 from inferlake.plan.compile import Options, Plan
+from inferlake.plan.linear import Entry
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import Query, Range, TableInput, add_expansion, add_variant, variants
 
@@ -129,16 +130,21 @@ class Fixpoint:
         began = time.perf_counter()
         query = Query(self.queries.layout)
         ran: list[Task] = []
+        limits: list[dict[int, frozenset[int]]] = []
         for task in self._agenda.expanders:
             bodies = Patterns(entry.body for entry in task.entries)
             pending = (b for b, makers in self._known.pending(task) if self._to_expand(makers))
             new = tuple(block for block in pending if may_match(block, bodies))
             if new:
-                add_expansion(query, task.entries, Ranges(new=new))
+                ranges = Ranges(new=new)
+                add_expansion(query, task.entries, ranges)
+                limits.append(_head_values(task.entries, ranges.values))
                 ran.append(task)
             task.seen = len(self.blocks)
         if ran:
-            heads = Patterns(entry.head for task in ran for entry in task.entries)
+            shared = set.intersection(*map(set, limits))
+            few = {place: frozenset().union(*(one[place] for one in limits)) for place in shared}
+            heads = Patterns((entry.head for task in ran for entry in task.entries), few)
             self._step(EXPAND, tuple(ran), query, heads, began)
         return bool(ran)
 
@@ -301,3 +307,24 @@ class Fixpoint:
                 f"stopped at {derived:,} derived facts with more to derive, and kept nothing;"
                 " allow more with --max-facts"
             )
+
+
+def _head_values(
+    entries: Iterable[Entry], values: Mapping[int, frozenset[int]]
+) -> dict[int, frozenset[int]]:
+    """Return the values that heads can have in places where they are few, given those of facts."""
+    found: dict[int, frozenset[int]] = {}
+    some = tuple(entries)
+    for place in range(len(some[0].head)):
+        slots = {(entry.head[place], entry.body) for entry in some}
+        sources = [_values(slot, body, values) for slot, body in slots]
+        if all(source is not None for source in sources):
+            found[place] = frozenset().union(*(source or () for source in sources))
+    return found
+
+
+def _values(slot: Slot, body: Row, values: Mapping[int, frozenset[int]]) -> frozenset[int] | None:
+    """Return the values that a slot of a head can have, if they are few."""
+    if isinstance(slot, int):
+        return frozenset({slot})
+    return values.get(body.index(slot)) if slot is not None else None

@@ -32,6 +32,14 @@ class Ranges:
         chosen = {Range.OLD: self.old, Range.NEW: self.new, Range.ALL: self.all}[range]
         return (block for block in chosen if may_match(block, wanted))
 
+    @cached_property
+    def values(self) -> dict[int, frozenset[int]]:
+        """The values of the new facts in places that have only few."""
+        if not self.new:
+            return {}
+        places = set.intersection(*(set(block.values) for block in self.new))
+        return {p: frozenset().union(*(block.values[p] for block in self.new)) for p in places}
+
     def can_join(self, group: Group, ranges: tuple[Range, ...]) -> bool:
         """Tell whether every atom of a group has a block that may match it."""
         pairs = zip(ranges, group.atoms, strict=True)
@@ -84,7 +92,10 @@ class Queries:
         if isinstance(what, TermInput):
             return self._values
         assert isinstance(what, FactInput) and isinstance(what.of, Ranges)
-        found = self.facts(what.of.blocks(what.range, what.patterns), what.patterns)
+        values = what.of.values if what.bound else {}
+        limits = {place: values[new] for place, new in what.bound if new in values}
+        wanted = what.patterns.limited(limits)
+        found = self.facts(what.of.blocks(what.range, wanted), wanted)
         if found is not None:
             return found
         return self.engine.empty(", ".join(f"{name} BIGINT" for name in self.layout.columns))

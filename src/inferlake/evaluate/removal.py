@@ -77,13 +77,16 @@ class Standing:
     steps: tuple[Group, ...]
     # Every fact there was.
     known: tuple[Block, ...]
-    # Facts that need no proof.
+    # Facts that need no proof, and those of them that are not asserted.
     explicit: tuple[Block, ...]
+    axioms: tuple[Block, ...]
     # All facts that rules may have derived.
     implied: tuple[Block, ...]
     # The rules again, divided so that each part may be settled before the next.
     parts: Callable[[], list[Part]] = list
     texts: dict[int, str] = field(default_factory=dict)
+    # Asserted facts that go.
+    removed: Block | None = None
 
 
 @dataclass
@@ -124,12 +127,12 @@ class Removal:
 
     # --- Backward/Forward ------------------------------------------------------------------------
 
-    def bf(self, seeds: FileBlock) -> None:
+    def bf(self, seeds: Block) -> None:
         """Find what is gone, asking each fact for another proof before its consequences go."""
         self._walk(seeds, self._unproved)
         self.work.checked = _rows(self._checked)
 
-    def dred(self, seeds: FileBlock) -> None:
+    def dred(self, seeds: Block) -> None:
         """Find what is gone: all consequences, without those that can be derived again."""
         self._walk(seeds, lambda facts: facts)
         overdeleted, self.gone = self.gone, []
@@ -137,7 +140,7 @@ class Removal:
         left = self._written(self._minus(self._all(overdeleted), restored))
         self.gone = [left] if left is not None else []
 
-    def _walk(self, seeds: FileBlock, unproved: Callable[[Block], Block | None]) -> None:
+    def _walk(self, seeds: Block, unproved: Callable[[Block], Block | None]) -> None:
         """Follow what is gone to its consequences, as far as facts are `unproved`."""
         self._examined.append(seeds)
         batch: Block | None = seeds
@@ -169,7 +172,7 @@ class Removal:
 
     # --- Counting --------------------------------------------------------------------------------
 
-    def counting(self, seeds: FileBlock) -> None:
+    def counting(self, seeds: Block) -> None:
         """Find what is gone part by part: each fact by the number of derivations it has left."""
         parts = self.standing.parts()
         derivable = Patterns(row for part in parts for row in part.facts.rows)
@@ -184,7 +187,7 @@ class Removal:
         for part in parts:
             self._settle(seeds, part, matching_sql(part.facts.rows, self.queries.layout))
 
-    def _settle(self, seeds: FileBlock, part: Part, among: str) -> None:
+    def _settle(self, seeds: Block, part: Part, among: str) -> None:
         """Find which facts of a part are gone, once those it needs are settled."""
         there = self._known_without(self.gone)
         gone = tuple(self.gone)
@@ -309,7 +312,9 @@ class Removal:
         standing = self.standing
         query = Query(self.queries.layout, texts=standing.texts)
         ranges = Ranges(new=(facts,), all=standing.explicit)
-        self._add_members(query, ranges)
+        # What was just taken out needs no search for it.
+        stated = standing.axioms if facts is standing.removed else standing.explicit
+        self._add_members(query, Ranges(new=(facts,), all=stated))
         self._add_backward(query, standing.steps, ranges)
         return query if query.selects else None
 

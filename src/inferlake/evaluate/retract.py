@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from inferlake.evaluate.blocks import Block, FileBlock, FrameBlock, Without, matching_sql
+from inferlake.evaluate.blocks import Block, FrameBlock, Without, matching_sql
 from inferlake.evaluate.described import Described
 from inferlake.evaluate.known import Known
 from inferlake.evaluate.queries import Queries, Ranges
@@ -127,9 +127,11 @@ class Retraction:
 
     # --- What goes, and what stays ---------------------------------------------------------------
 
-    def _seeds(self, schema: _Schema) -> FileBlock | None:
+    def _seeds(self, schema: _Schema) -> Block | None:
         """Return the facts in question: those removed, and those that lost rules derived."""
         queries = self.queries
+        if schema.before is schema.after:
+            return self.removed
         query = Query(queries.layout, texts=self.texts)
         columns = ", ".join(queries.layout.columns)
         if self.removed is not None:
@@ -158,17 +160,18 @@ class Retraction:
         explicit: tuple[Block, ...] = self.asserted
         if removed:
             explicit = tuple(Without(queries.layout, block, removed) for block in self.asserted)
-        if schema.axioms:
-            explicit = (*explicit, self._axioms(schema.axioms))
+        axioms = (self._axioms(schema.axioms),) if schema.axioms else ()
         rules = joins if plan.closed else (*joins, *steps)
         return Standing(
             rules=rules,
             steps=steps if plan.closed else (),
             parts=partial(parts, rules, plan.entries if plan.closed else ()),
             known=(*self.asserted, *self.derived),
-            explicit=explicit,
+            explicit=(*explicit, *axioms),
+            axioms=axioms,
             implied=(*self.derived, *removed),
             texts=self.texts,
+            removed=self.removed,
         )
 
     def _axioms(self, axioms: frozenset[Fact]) -> Block:

@@ -6,13 +6,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import Block, matching_sql
+from inferlake.evaluate.blocks import Block, Without, matching_sql, may_match
 from inferlake.evaluate.known import Known
 from inferlake.plan.clauses import Fact, Row
 from inferlake.plan.patterns import Patterns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+# What files that never change were found to say: most changes meet the schema of the last one.
+_REMEMBERED: dict[tuple, frozenset[Fact]] = {}
+_MOST_REMEMBERED = 20_000
+_KEPT = 16
 
 
 @dataclass
@@ -25,9 +31,33 @@ class SchemaFacts:
 
     def among(self, blocks: Iterable[Block]) -> set[Fact]:
         """Collect the schema facts of some blocks."""
-        if not self.patterns:
+        some = list(blocks)
+        lessened = [block for block in some if isinstance(block, Without)]
+        found = self._among([block for block in some if not isinstance(block, Without)])
+        # Mostly they are all without the same.
+        for gone in {id(block.gone): block.gone for block in lessened}.values():
+            left = [block.block for block in lessened if block.gone is gone]
+            found |= self.among(left) - self.among(gone)
+        return found
+
+    def _among(self, blocks: list[Block]) -> set[Fact]:
+        wanted = Patterns(self.patterns)
+        near = [block for block in blocks if may_match(block, wanted)]
+        if not self.patterns or not near:
             return set()
-        frame = self.known.facts(blocks, Patterns(self.patterns))
+        prints = tuple(block.fingerprint(wanted) for block in near)
+        key = None if None in prints else (prints, self.patterns)
+        if key is not None and key in _REMEMBERED:
+            return set(_REMEMBERED[key])
+        found = self._collected(near, wanted)
+        if key is not None and key[1] == self.patterns and len(found) <= _MOST_REMEMBERED:
+            _REMEMBERED[key] = frozenset(found)
+            if len(_REMEMBERED) > _KEPT:
+                del _REMEMBERED[next(iter(_REMEMBERED))]
+        return found
+
+    def _collected(self, blocks: list[Block], wanted: Patterns) -> set[Fact]:
+        frame = self.known.facts(blocks, wanted)
         if frame is None:
             return set()
         layout = self.known.layout

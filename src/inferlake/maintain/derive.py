@@ -6,12 +6,12 @@ add. It writes beside the store; what it found then goes into the table, placed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import LISTED, Block, Scratch, narrowed
+from inferlake.evaluate.blocks import LISTED, Block, Plain, Scratch, narrowed
 from inferlake.evaluate.closure import Closure, Rules, evaluate
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.evaluate.report import Round
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StoreBlock:
+class StoreBlock(Plain):
     """The facts of one relation and layer in a version of the store."""
 
     layout: Layout
@@ -72,6 +72,15 @@ class StoreBlock:
         )
         return in_layout(self.layout, self.relation, live, wanted)
 
+    def fingerprint(self, wanted: Patterns) -> Hashable | None:
+        candidates = Candidates(_values(self.layout, self.relation, wanted))
+        facts = self.store.facts
+        return tuple(
+            (file.path, sign)
+            for sign in (1, -1)
+            for file in facts.files(self.snapshot, self.layer, sign, candidates, self.relation)
+        )
+
 
 def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
     """Return stored facts in the columns of an evaluation, without most that cannot match."""
@@ -96,7 +105,7 @@ def _values(layout: Layout, relation: str, wanted: Patterns) -> dict[str, frozen
 
 
 @dataclass(frozen=True)
-class AddedBlock:
+class AddedBlock(Plain):
     """The asserted triples that a change has written and not yet committed."""
 
     layout: Layout

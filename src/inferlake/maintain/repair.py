@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import Block, Scratch, Without
+from inferlake.evaluate.blocks import Block, FileBlock, Scratch, Without
 from inferlake.evaluate.closure import Closure, Rules, relation
 from inferlake.evaluate.contradictions import Broken
-from inferlake.evaluate.described import Describer
+from inferlake.evaluate.described import READ_BY_DRIVER, Describer
 from inferlake.evaluate.removal import Work
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.retract import Retracted, Retraction
@@ -146,7 +146,9 @@ class Repair:
             stored: list[Block] = [Without(shape, block, gone) for block in stored]
         both = self._both(deriver, base, asserted, gone)
         known = self.store.facts.read(self.engine, both) if both else None
-        added = AddedBlock(shape, self.store, asserted.written, known)
+        added: Block = AddedBlock(shape, self.store, asserted.written, known)
+        if known is None and 0 < asserted.added <= READ_BY_DRIVER:
+            added = self._triples(shape, asserted.written)
         deriver = self._deriver(after, shape)
         actions: tuple[AddAction, ...] = self.store.facts.actions(both, "derived", sign=-1)
         derived = 0
@@ -276,7 +278,9 @@ class Repair:
 
     def _triples(self, shape: Layout, files: tuple[DataFile, ...]) -> Block:
         """Return triples that the change has written, with what they look like."""
-        block = AddedBlock(shape, self.store, files)
+        block: Block = AddedBlock(shape, self.store, files)
+        if shape.only_triples:  # then the files are a block as they are
+            block = FileBlock(shape, self.store.facts.table.place, files, None)
         type_id = Rules(Program(), self.id_of).type_id
         return Describer(self.engine, shape, type_id).described(block)
 

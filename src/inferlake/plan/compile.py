@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from inferlake.plan.clauses import Clause, Fact, Row
 from inferlake.plan.groups import Group, grouped
@@ -65,8 +66,16 @@ def compile_plan(
     clauses: Iterable[Clause], patterns: Iterable[Row], schema: Iterable[Fact], options: Options
 ) -> Plan:
     """Return the plan for `clauses` over data in which `schema` are the facts of the patterns."""
-    rules = tuple(clauses)
+    rules, facts = tuple(clauses), frozenset(schema)
     rows = tuple(patterns) if options.specialised else ()
+    if len(facts) > _REMEMBERED_FACTS:
+        return _compiled(rules, rows, facts, options)
+    return _remembered(rules, rows, facts, options)
+
+
+def _compiled(
+    rules: tuple[Clause, ...], rows: tuple[Row, ...], schema: frozenset[Fact], options: Options
+) -> Plan:
     found = specialise(rules, rows, schema, options.driver_facts)
     kept = tuple(row for row in rows if row not in found.demoted)
     entries, names, closed = _expander(found, options)
@@ -79,6 +88,11 @@ def compile_plan(
         names,
         closed,
     )
+
+
+# Changes come one after the other, and most leave rules and schema as they are.
+_remembered = lru_cache(maxsize=8)(_compiled)
+_REMEMBERED_FACTS = 20_000
 
 
 def _is_linear(template: Template) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from inferlake.plan.clauses import Row
@@ -38,9 +38,15 @@ def _guard(row: Row) -> tuple[int, ...]:
 
 
 class Patterns:
-    """A set of rows, each standing for all facts that have its constants."""
+    """A set of rows, each standing for all facts that have its constants.
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    Beyond that, `limits` may say which values alone are of use in some places.
+    """
+
+    def __init__(
+        self, rows: Iterable[Row], limits: Mapping[int, frozenset[int]] | None = None
+    ) -> None:
+        self._limits = limits or {}
         abstract = (tuple(s if isinstance(s, int) else None for s in row) for row in rows)
         self.rows: tuple[Row, ...] = tuple(dict.fromkeys(abstract))
         self._index = RowIndex((row, row) for row in self.rows)
@@ -58,9 +64,16 @@ class Patterns:
         fewer, more = sorted((self, others), key=lambda patterns: len(patterns.rows))
         return any(more.meet(row) for row in fewer.rows)
 
+    def limited(self, limits: Mapping[int, frozenset[int]]) -> Patterns:
+        """Return the same patterns, of which only facts with some values are of use."""
+        return Patterns(self.rows, limits) if limits else self
+
     def values(self, place: int, most: int) -> frozenset[int] | None:
         """Return the constants in one place, or None if any can be there or they are too many."""
         found = {row[place] for row in self.rows}
-        if len(found) > most or not all(isinstance(value, int) for value in found):
+        if not all(isinstance(value, int) for value in found):
+            limit = self._limits.get(place)
+            return limit if limit is not None and len(limit) <= most else None
+        if len(found) > most:
             return None
         return frozenset(found)  # type: ignore[arg-type]

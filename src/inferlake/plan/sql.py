@@ -49,6 +49,8 @@ class FactInput:
     range: Range
     patterns: Patterns
     of: object
+    # Places whose values are those of a place of the new facts: of others no fact is needed.
+    bound: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class _Join:
         self.query, self.group, self.ranges, self.of = query, group, ranges, of
         self.columns = query.layout.columns
         self.where: dict[str, str] = {}  # a variable or parameter, and the SQL it is bound to
+        self.given: dict[str, int] = {}  # a variable, and its place in the new atom
         self.tables: list[str] = []
         self.filters: list[str] = []
 
@@ -112,6 +115,9 @@ class _Join:
         pending = dict(enumerate(group.clause.body))
         first = next((i for i, r in enumerate(self.ranges) if r is Range.NEW), 0)
         self._atom(first, pending.pop(first))
+        if self.ranges[first] is Range.NEW:
+            row = group.clause.body[first]
+            self.given = {s: i for i, s in enumerate(row) if isinstance(s, str)}
         if group.parameters:
             self._parameters()
         while pending:
@@ -136,7 +142,10 @@ class _Join:
 
     def _atom(self, number: int, row: Row) -> None:
         alias = f"a{number}"
-        found = FactInput(self.ranges[number], self.group.atoms[number], self.of)
+        bound = tuple(
+            (i, self.given[s]) for i, s in enumerate(row) if isinstance(s, str) and s in self.given
+        )
+        found = FactInput(self.ranges[number], self.group.atoms[number], self.of, bound)
         conditions: list[str] = []
         for slot, name in zip(row, self.columns, strict=True):
             at = f"{alias}.{name}"
@@ -224,7 +233,8 @@ def add_members(query: Query, patterns: Patterns, of: object) -> None:
     """Add the new facts that are among all, of which those that match `patterns` are enough."""
     columns = query.layout.columns
     new = query.input(FactInput(Range.NEW, patterns, of))
-    every = query.input(FactInput(Range.ALL, patterns, of))
+    same = tuple((place, place) for place in range(len(columns)))
+    every = query.input(FactInput(Range.ALL, patterns, of, same))
     same = " AND ".join(f"a0.{name} = a1.{name}" for name in columns)
     made = ", ".join(f"a0.{name} AS {name}" for name in columns)
     query.selects.append(f"SELECT {made} FROM {new} a0 JOIN {every} a1 ON {same}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import resources
 
 from pyarrow.fs import FileType
@@ -42,6 +43,11 @@ def read_rules(names: Iterable[str | RuleText]) -> tuple[RuleText, ...]:
 
 def compiled(texts: Iterable[RuleText]) -> Program:
     """Return the one program that `texts` make, or raise `RuleError` with all that is wrong."""
+    return _compiled(tuple(texts))
+
+
+@lru_cache(maxsize=16)  # every change of a store asks for its rules, which hardly ever change
+def _compiled(texts: tuple[RuleText, ...]) -> Program:
     program = Program()
     wrong: list[str] = []
     for text in texts:

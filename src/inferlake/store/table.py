@@ -64,6 +64,8 @@ class Snapshot:
     version: int
     files: tuple[LiveFile, ...]
     _table: DeltaTable = field(repr=False, compare=False)
+    # What commits up to it said, by key, as far as anybody asked.
+    _said: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def description(self) -> str:
@@ -123,6 +125,37 @@ class Table:
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """Return a version, the newest by default."""
+        if version is None:
+            return self._newest()
+        return self._opened(version)
+
+    def _newest(self) -> Snapshot:
+        """Return the newest version; one that was opened before, if the log has not grown.
+
+        Reading the log takes several milliseconds, looking for its next entry hardly any.
+        """
+        address = self.place.address
+        known = _NEWEST.pop(address, None)
+        if known is None or self._stamps(known.snapshot.version) != known.stamps:
+            snapshot = self._opened(None)
+            stamps = self._stamps(snapshot.version)
+            if stamps[1] is not None:  # another commit came while we looked
+                return snapshot
+            known = _Newest(snapshot, stamps)
+        _NEWEST[address] = known
+        if len(_NEWEST) > _TABLES_KEPT:
+            _NEWEST.pop(next(iter(_NEWEST)), None)
+        return known.snapshot
+
+    def _stamps(self, version: int) -> tuple[int | None, int | None]:
+        """Return when a version's log entry and the next one were written, if they are there."""
+        log = self.place.child("_delta_log")
+        paths = [log.child(f"{number:020}.json").path for number in (version, version + 1)]
+        infos = self.place.filesystem.get_file_info(paths)
+        first, second = (info.mtime_ns if info.is_file else None for info in infos)
+        return first, second
+
+    def _opened(self, version: int | None) -> Snapshot:
         with _store_errors(self.place, version):
             table = DeltaTable(self.place.address, version=version)
             rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
@@ -190,12 +223,17 @@ class Table:
 
     def last_said(self, snapshot: Snapshot, key: str) -> Any:
         """Return what the last commit up to `snapshot` that said anything under `key` said."""
+        if key not in snapshot._said:
+            snapshot._said[key] = self._find_said(snapshot.version, key)
+        return snapshot._said[key]
+
+    def _find_said(self, version: int, key: str) -> Any:
+        # Not asked of the snapshot: the history of one of the past is numbered wrongly.
+        newest = self._newest()._table
         with _store_errors(self.place):
-            # Opened anew: the history of a table opened at a past version is numbered wrongly.
-            newest = DeltaTable(self.place.address)
             for most in (1, 16, None):  # the newest nearly always knows
                 for entry in newest.history(most):
-                    if entry["version"] <= snapshot.version and key in (entry.get(INFO) or {}):
+                    if entry["version"] <= version and key in (entry.get(INFO) or {}):
                         return entry[INFO][key]
         return None
 
@@ -245,6 +283,18 @@ class Table:
             never = table.vacuum(longest, dry_run=True, enforce_retention_duration=False, full=True)
         return sorted({*removed, *never})
 
+
+@dataclass(frozen=True)
+class _Newest:
+    """The newest version of a table, as far as this process knows, and what its log looked like."""
+
+    snapshot: Snapshot
+    stamps: tuple[int | None, int | None]
+
+
+# By address; the last one used comes last.
+_NEWEST: dict[str, _Newest] = {}
+_TABLES_KEPT = 16
 
 # The key under which every commit of ours keeps its account in the log, and in it, its own name.
 INFO = "inferlake"
