@@ -40,6 +40,7 @@ PUBLISHED = {
     "2universities": (30.5, 135.8),
 }
 
+
 def base_files(shared: Path, universities: int, data: Path) -> list[Path]:
     """Return the files of LUBM with so many universities, of which 0 and 1 are DynamiTE's."""
     files = [shared / "lubm" / "univ-bench.nt", shared / "lubm" / "lubm-1.nt.gz"]
@@ -142,7 +143,9 @@ def _table(rows: list[dict[str, Any]]) -> None:
     keys = dict.fromkeys((row["update"], row["way"], row["algorithm"]) for row in rows)
     print("update               way     by        seconds  published  files       rows  right")
     for update, way, algorithm in keys:
-        some = [r for r in rows if (r["update"], r["way"], r["algorithm"]) == (update, way, algorithm)]
+        some = [
+            r for r in rows if (r["update"], r["way"], r["algorithm"]) == (update, way, algorithm)
+        ]
         seconds = statistics.median(row["seconds"] for row in some)
         published = PUBLISHED[update.split("_", 1)[1]][way == "remove"]
         right = {row.get("right") for row in some}

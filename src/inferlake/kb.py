@@ -199,11 +199,12 @@ class KnowledgeBase:
     ) -> ChangeReport:
         """Remove triples, add triples and apply patches, in this order, as one new version.
 
-        Each of them is a path, a list of paths, or a DataFrame with the columns subject, predicate
-        and object. A patch is a file of RDF Patch (`.rdfp`) or of SPARQL Update with nothing but
-        INSERT DATA and DELETE DATA (`.ru`). To remove what is not asserted changes nothing; the
-        report counts it. What is derived follows: whatever no longer holds goes, by `algorithm`:
-        bf, dred, counting, rebuild, or auto, which chooses and says why.
+        Each of them is a path or a list of paths; what to add and remove may also be a DataFrame
+        with the columns subject, predicate and object. A patch is a file of RDF Patch (`.rdfp`) or
+        of SPARQL Update with nothing but INSERT DATA and DELETE DATA (`.ru`).
+        To remove what is not asserted changes nothing; the report counts it. What is derived
+        follows: whatever no longer holds goes, by `algorithm`: bf, dred, counting, rebuild, or
+        auto, which chooses and says why.
         """
         sources = {
             name: _source(_listed(given), format, name)
@@ -486,6 +487,8 @@ def _source(inputs: list[Any], format: str | None, role: str = "add") -> Source:
     frames = [item for item in inputs if hasattr(item, "sparkSession")]
     if frames and len(inputs) > 1:
         raise InputError("give a DataFrame alone: it becomes a version of its own")
+    if frames and role == "patch":
+        raise InputError("a patch is a file; give DataFrames as add and remove")
     if frames:
         return Source((FRAME,), frames[0])
     return Source(discover(inputs, format, changes=role == "patch") if inputs else ())

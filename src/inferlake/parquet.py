@@ -71,6 +71,16 @@ def write(
     return described(at)
 
 
+def write_table(
+    table: pa.Table, at: Place, *, how: Mapping[str, str] = KEPT
+) -> tuple[DataFile, ...]:
+    """Write a small table of the driver's as one Parquet file below `at`, and describe it."""
+    at.filesystem.create_dir(at.path, recursive=True)
+    with at.filesystem.open_output_stream(at.child("part.parquet").path) as sink:
+        pq.write_table(table, sink, compression=how["compression"])
+    return described(at)
+
+
 def described(at: Place) -> tuple[DataFile, ...]:
     """Describe every Parquet file below `at` that has rows."""
     infos = [info for info in at.files() if info.path.endswith(".parquet")]

@@ -72,3 +72,22 @@ def _loads_add_up(
         assert displaced.items() <= now.items()
         displaced = now
     assert len(displaced) > 2
+
+
+@pytest.mark.parametrize("how", ["remove", "patch"])
+def test_only_the_named_terms_are_removed(engine: Engine, tmp_path: Path, how: str) -> None:
+    """A term that was never stored takes nothing away, whoever has its id."""
+    hash = TermHash(3)
+    named = [f"<http://example.org/{n}>" for n in range(40)]
+    alike = next((a, b) for a in named for b in named if a != b and hash.of(a) == hash.of(b))
+    kb = KnowledgeBase(tmp_path / "kb", engine=engine.name, hash=hash)
+    there, gone = (line((name, "<http://example.org/p>", '"o"')) for name in alike)
+    (tmp_path / "there.nt").write_text(f"{there}\n")
+    kb.load(tmp_path / "there.nt", rules="none")
+    if how == "remove":
+        (tmp_path / "gone.nt").write_text(f"{gone}\n")
+        report = kb.update(remove=tmp_path / "gone.nt")
+    else:
+        (tmp_path / "gone.rdfp").write_text(f"D {gone}\n")
+        report = kb.update(patch=tmp_path / "gone.rdfp")
+    assert report.removed == 0 and kb.facts().count() == 1

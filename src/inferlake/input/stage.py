@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -24,6 +25,7 @@ from inferlake.input.frames import FRAME, frame_lines
 from inferlake.input.locate import Bad, locate
 from inferlake.input.parse import Parser
 from inferlake.input.rows import PARSED_SQL
+from inferlake.input.small import is_small, parsed_here, terms_here
 from inferlake.input.split import line_sql, split_lines
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
@@ -60,10 +62,10 @@ class Staged:
     triples: DataFrame
     terms: DataFrame
     terms_once: bool
-    # The triples and the ids of the terms, if few enough to look up one by one; else None. The
+    # The triples and the terms with their ids, if few enough to look up one by one; else None. The
     # terms may be more than those of the triples: statements that were skipped had terms too.
     few: frozenset[tuple[int, int, int]] | None
-    few_terms: frozenset[int] | None
+    few_terms: frozenset[tuple[int, str]] | None
     triples_read: int
     term_count: int
     bad: tuple[Bad, ...]
@@ -118,7 +120,7 @@ class _Written:
         return parquet.filled(self.files, column)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Stage:
     """The steps of `stage`, each writing one folder; None stands for a step with nothing to do."""
 
@@ -129,8 +131,12 @@ class _Stage:
     progress: Progress
     frame: DataFrame | None
 
+    @cached_property
+    def _small(self) -> bool:
+        return self.frame is None and is_small(self.files)
+
     def run(self, *, skip_bad: bool) -> Staged:
-        split = self._split()
+        split = None if self._small else self._split()
         seen = self._seen(split.frame, "seen") if split else None
         odd = seen.frame.where("canonical = 0") if seen and _some_odd(seen) else None
         undecided = self._undecided(split, odd) if split else None
@@ -141,7 +147,7 @@ class _Stage:
             raise InputError(_refusal(bad, bad_count))
         good = parsed.frame.where("message IS NULL") if parsed else None
         added = good.where("coalesce(sign, 1) = 1") if good is not None else None
-        also = self._seen(added, "seen-parsed") if added is not None else None
+        also = self._also_seen(added) if added is not None else None
         decided = _decided(split, odd) if split else None
         columns = (*_TRIPLE, "sign", "place") if self._changes else _TRIPLE
         triples = [f.select(*columns) for f in (decided, good) if f is not None]
@@ -154,13 +160,13 @@ class _Stage:
             read = triples.count()  # lines with an undecided term were counted twice
         # Which of the changes count is for the engine to tell, whether they are few or many.
         few = None if self._changes else self._few(triples, split, read, plain=parsed is None)
-        term_ids = self._term_ids([s for s in (seen, also) if s])
+        few_terms = self._few_terms([s for s in (seen, also) if s])
         return Staged(
             triples=triples,
             terms=terms,
-            terms_once=also is None and self._once(terms, term_ids),
+            terms_once=also is None and self._once(terms, few_terms),
             few=few,
-            few_terms=None if term_ids is None else frozenset(term_ids),
+            few_terms=None if few_terms is None else frozenset(few_terms),
             triples_read=read,
             term_count=sum(parquet.rows(s.files) for s in (seen, also) if s),
             bad=bad,
@@ -213,17 +219,23 @@ class _Stage:
         checked = terms.selectExpr("*", f"INT({is_canonical_sql('term')}) AS canonical")
         return self._over(self._write(checked, name), _SEEN_COLUMNS)
 
-    def _term_ids(self, seen: list[_Written]) -> list[int] | None:
-        """Return the ids of the terms if they are few, without a job."""
+    def _also_seen(self, parsed: DataFrame) -> _Written | None:
+        """Return the distinct terms of triples that the parser read."""
+        if not self._small:
+            return self._seen(parsed, "seen-parsed")
+        return self._over(self._keep(terms_here(self._parsed_here), "seen-parsed"), _SEEN_COLUMNS)
+
+    def _few_terms(self, seen: list[_Written]) -> list[tuple[int, str]] | None:
+        """Return the terms with their ids if they are few, without a job."""
         if sum(parquet.rows(part.files) for part in seen) > 3 * FEW:
             return None
-        parts = (parquet.read_rows(self.folder, part.files, ["id"]) for part in seen)
-        return [id for rows in parts for (id,) in rows]
+        parts = (parquet.read_rows(self.folder, part.files, ["id", "term"]) for part in seen)
+        return [(id, term) for rows in parts for id, term in rows]
 
-    def _once(self, terms: DataFrame, ids: list[int] | None) -> bool:
+    def _once(self, terms: DataFrame, few: list[tuple[int, str]] | None) -> bool:
         """Tell whether no two terms of one source share an id, which practically never happens."""
-        if ids is not None:
-            return len(ids) == len(set(ids))
+        if few is not None:
+            return len(few) == len({id for id, _ in few})
         return terms.selectExpr("count(*) = count(DISTINCT id) AS once").collect()[0].once
 
     # --- what needs a parser --------------------------------------------------------------------
@@ -255,6 +267,8 @@ class _Stage:
 
     def _parsed(self, undecided: DataFrame | None) -> _Written | None:
         """Parse the undecided lines and the files that are not split."""
+        if self._small:
+            return self._over(self._keep(self._parsed_here, "parsed"), _PARSED_COLUMNS)
         parser = Parser(self.files)
         frames = []
         if undecided is not None:
@@ -272,6 +286,11 @@ class _Stage:
         size = sum(self.files[n].size for n in whole)
         self.progress.advance(size=size, triples=parquet.filled(files, "s_term"))
         return self._over(files, _PARSED_COLUMNS)
+
+    @cached_property
+    def _parsed_here(self) -> pa.Table:
+        """Small files, parsed on the driver."""
+        return parsed_here(self.files, self.hash)
 
     def _bad(self, parsed: DataFrame) -> tuple[Bad, ...]:
         rows = (
@@ -297,7 +316,10 @@ class _Stage:
         """Return the ids of the triples if they are few; without a job if no parser was used."""
         if read > FEW:
             return None
-        if plain:
+        if self._small:
+            columns = [self._parsed_here.column(name).to_pylist() for name in "spo"]
+            rows = [row for row in zip(*columns, strict=True) if row[0] is not None]
+        elif plain:
             rows = parquet.read_rows(self.folder, split.files, "spo") if split else []
         else:
             rows = triples.select(*"spo").collect()
@@ -311,6 +333,11 @@ class _Stage:
     def _write(self, frame: DataFrame, name: str) -> tuple[DataFile, ...]:
         """Write `frame` into a folder and describe its files by their paths below the stage's."""
         files = parquet.write(frame, self.folder.child(name), how=parquet.PASSING)
+        return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
+
+    def _keep(self, table: pa.Table, name: str) -> tuple[DataFile, ...]:
+        """Write a table of the driver's as `_write` would a frame."""
+        files = parquet.write_table(table, self.folder.child(name), how=parquet.PASSING)
         return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
 
     def _over(self, files: tuple[DataFile, ...], columns: str) -> _Written | None:

@@ -29,6 +29,7 @@ from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
 from inferlake.store.store import PURGE, RULES, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
+from inferlake.terms.shape import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from inferlake.parquet import DataFile
 
 _ATTEMPTS = 100
+
+# The terms of so many statements are looked up one by one.
+_FEW = 256
 
 # A change with more predicates than this is compared with every file: the list itself costs.
 _MANY_PREDICATES = 10_000
@@ -47,6 +51,10 @@ _FRESH_SQL = """
 _SAME = "ON one.s = other.s AND one.p = other.p AND one.o = other.o"
 _ONLY_IN_ONE_SQL = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other {_SAME}"
 _IN_BOTH_SQL = f"SELECT one.* FROM {{one}} one LEFT SEMI JOIN {{other}} other {_SAME}"
+
+_TERMS_SQL = """
+    SELECT s AS id, s_term AS term FROM {triples} UNION SELECT p, p_term FROM {triples}
+    UNION SELECT o, o_term FROM {triples}"""
 
 # The last word on a triple counts.
 _NET_SQL = """
@@ -142,7 +150,7 @@ def _add_terms(store: Store, engine: Engine, sides: tuple[Staged | None, ...]) -
                 staged.terms,
                 staged.term_count,
                 once=staged.terms_once,
-                ids=staged.few_terms,
+                few=staged.few_terms,
             )
     return store.terms.displaced(engine) if displaced is None else displaced
 
@@ -255,8 +263,25 @@ class _Work:
         if staged is None:
             return None
         kept = ("sign", "place") if name == "patch" else ()
-        triples = encoded(self.engine, staged.triples, self.displaced, *kept)
-        return _Side(triples, staged.triples_read, None if self.displaced else staged.few)
+        rows, few = staged.triples, None if self.displaced else staged.few
+        if name != "add" and (strangers := self._strangers(staged, name)):
+            # To take them for the terms that have their ids would remove the wrong facts.
+            known = " AND ".join(
+                f"{place}_term NOT IN ({', '.join(map(quoted, strangers))})" for place in "spo"
+            )
+            rows, few = rows.where(known), None
+        triples = encoded(self.engine, rows, self.displaced, *kept)
+        return _Side(triples, staged.triples_read, few)
+
+    def _strangers(self, staged: Staged, name: str) -> list[str]:
+        """Return the terms of removals that only share the id of a stored one."""
+        terms, few = staged.terms, staged.few_terms
+        if name == "patch":
+            gone = staged.triples.where("sign = -1")
+            terms, few = self.engine.sql(_TERMS_SQL, triples=gone), None
+            if staged.triples_read <= _FEW:
+                few = frozenset((row.id, row.term) for row in terms.collect())
+        return self.store.terms.strangers(self.engine, terms, few)
 
     # --- What comes of it ------------------------------------------------------------------------
 

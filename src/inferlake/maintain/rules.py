@@ -63,4 +63,5 @@ def add_constants(store: Store, engine: Engine, rules: ChosenRules, *, anew: boo
     ids = [store.hash.of(term) for term in terms]
     table = pa.table({"id": pa.array(ids, pa.int64()), "term": pa.array(terms, pa.string())})
     frame = engine.session.createDataFrame(table)
-    store.terms.add(engine, frame, len(terms), ids=frozenset(ids))
+    few = frozenset(zip(ids, terms, strict=True))
+    store.terms.add(engine, frame, len(terms), few=few)

@@ -42,6 +42,10 @@ _NEW_SQL = """
     FROM seen LEFT JOIN known ON seen.id = known.id
     WHERE known.id IS NULL OR known.term <> seen.term OR known.term <> seen.last"""
 
+_STRANGERS_SQL = """
+    SELECT DISTINCT terms.term FROM {stored} stored JOIN {terms} terms ON stored.id = terms.id
+    WHERE stored.term <> terms.term"""
+
 _ENCODED_SQL = """
     SELECT coalesce(ds.id, triples.s) AS s, coalesce(dp.id, triples.p) AS p,
            coalesce(do.id, triples.o) AS oKEPT
@@ -81,28 +85,40 @@ class Dictionary:
         count: int,
         *,
         once: bool = False,
-        ids: frozenset[int] | None = None,
+        few: frozenset[tuple[int, str]] | None = None,
     ) -> dict[str, int]:
         """Commit those of `terms` (`id, term`, about `count`) that are new.
 
-        If each id is there `once`, they need no grouping. If their `ids` are given, only files
-        that can hold one of them are read.
+        If each id is there `once`, they need no grouping. If they are given as `few` pairs too,
+        only files that can hold one of them are read.
 
         Returns the displaced terms of the whole dictionary with their ids. The dictionary is
         committed before any fact that needs it: terms without facts harm nobody.
         """
         while True:
             try:
-                return self._add(engine, terms, count, once, ids)
+                return self._add(engine, terms, count, once, few)
             except CommitRace:
                 continue  # somebody always wins, so this ends; what they added is compared anew
 
     def _add(
-        self, engine: Engine, terms: DataFrame, count: int, once: bool, ids: frozenset[int] | None
+        self,
+        engine: Engine,
+        terms: DataFrame,
+        count: int,
+        once: bool,
+        few: frozenset[tuple[int, str]] | None,
     ) -> dict[str, int]:
         snapshot = self.table.snapshot()
         displaced = self.displaced(engine, snapshot)
+        ids = None if few is None else frozenset(id for id, _ in few)
         stored = self.frame(engine, snapshot, ids)
+        if few is not None and ids is not None and len(ids) == len(few):
+            known = {row.id: row.term for row in stored.collect()} if snapshot.files else {}
+            if all(known.get(id, term) == term for id, term in few):
+                fresh = {term: id for id, term in few if id not in known}
+                self._commit_few(snapshot, fresh)
+                return displaced
         if once and not snapshot.files:
             new = terms.select("id", "term")
         else:
@@ -132,6 +148,33 @@ class Dictionary:
             info = {"operation": "terms", "added": added, "displaced": len(moved)}
             self.table.commit(snapshot, Commit(info, tuple(actions)))
         return displaced | moved
+
+    def strangers(
+        self, engine: Engine, terms: DataFrame, few: frozenset[tuple[int, str]] | None
+    ) -> list[str]:
+        """Return those of `terms` (`id, term`) whose id stands for another term.
+
+        They are not in the dictionary, so no fact has them. Those displaced are, under other ids.
+        """
+        snapshot = self.table.snapshot()
+        displaced = self.displaced(engine, snapshot)
+        if few is not None:
+            known = self.look_up(engine, {id for id, _ in few})
+            found = [term for id, term in few if known.get(id, term) != term]
+        else:
+            stored = self.frame(engine, snapshot)
+            rows = engine.sql(_STRANGERS_SQL, terms=terms, stored=stored).collect()
+            found = [row.term for row in rows]
+        return [term for term in found if term not in displaced]
+
+    def _commit_few(self, snapshot: Snapshot, terms: dict[str, int]) -> None:
+        """Commit a few terms that nobody disputes, if there are any."""
+        if not terms:
+            return
+        files = self.table.write_table(_term_table(terms))
+        actions = tuple(add_action(f, columns=("id",), displaced=False) for f in files)
+        info = {"operation": "terms", "added": len(terms), "displaced": 0}
+        self.table.commit(snapshot, Commit(info, actions))
 
     def _write(self, terms: DataFrame, count: int) -> tuple[DataFile, ...]:
         placed, parts = place_terms(terms, count)

@@ -246,6 +246,12 @@ class Table:
         files = parquet.write(frame, self.place.child(name), by=by)
         return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
 
+    def write_table(self, table: pa.Table) -> tuple[DataFile, ...]:
+        """Write a few rows that the driver has."""
+        name = uuid.uuid4().hex
+        files = parquet.write_table(table, self.place.child(name))
+        return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
+
     def discard(self, paths: Iterable[str]) -> None:
         """Delete files that no commit names; a vacuum would find them too."""
         gone = list(paths)
