@@ -64,8 +64,9 @@ class Snapshot:
     version: int
     files: tuple[LiveFile, ...]
     _table: DeltaTable = field(repr=False, compare=False)
-    # What commits up to it said, by key, as far as anybody asked.
+    # What commits up to it said, by key, and the last batches, as far as anybody asked.
     _said: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    _batches: dict[str, int | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def description(self) -> str:
@@ -74,7 +75,9 @@ class Snapshot:
 
     def transaction(self, application: str) -> int | None:
         """Return the last batch that `application` has committed up to this version."""
-        return self._table.transaction_version(application)
+        if application not in self._batches:
+            self._batches[application] = self._table.transaction_version(application)
+        return self._batches[application]
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,9 @@ class Table:
 
     def exists(self) -> bool:
         """Tell whether a Delta table is there."""
+        known = _NEWEST.get(self.place.address)
+        if known is not None and self._stamps(known.snapshot.version)[0] == known.stamps[0]:
+            return True
         with _store_errors(self.place):
             return DeltaTable.is_deltatable(self.place.address)
 
@@ -136,8 +142,10 @@ class Table:
         """
         address = self.place.address
         known = _NEWEST.pop(address, None)
-        if known is None or self._stamps(known.snapshot.version) != known.stamps:
-            snapshot = self._opened(None)
+        now = self._stamps(known.snapshot.version) if known else (None, None)
+        if known is None or now != known.stamps:
+            grown = known is not None and now[0] == known.stamps[0]
+            snapshot = self._followed(known.snapshot) if known and grown else self._opened(None)
             stamps = self._stamps(snapshot.version)
             if stamps[1] is not None:  # another commit came while we looked
                 return snapshot
@@ -146,6 +154,15 @@ class Table:
         if len(_NEWEST) > _TABLES_KEPT:
             _NEWEST.pop(next(iter(_NEWEST)), None)
         return known.snapshot
+
+    def _followed(self, known: Snapshot) -> Snapshot:
+        """Return the version that a log has grown to, from one that was read before.
+
+        That one can no longer be committed upon: others came first.
+        """
+        with _store_errors(self.place):
+            known._table.update_incremental()
+        return _snapshot(known._table)
 
     def _stamps(self, version: int) -> tuple[int | None, int | None]:
         """Return when a version's log entry and the next one were written, if they are there."""
@@ -157,9 +174,7 @@ class Table:
 
     def _opened(self, version: int | None) -> Snapshot:
         with _store_errors(self.place, version):
-            table = DeltaTable(self.place.address, version=version)
-            rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
-        return Snapshot(table.version(), tuple(map(_live_file, rows)), table)
+            return _snapshot(DeltaTable(self.place.address, version=version))
 
     def commit(self, base: Snapshot, commit: Commit) -> int:
         """Make `commit` the version after `base` and return its number, or raise `CommitRace`.
@@ -167,6 +182,8 @@ class Table:
         A store in a cloud may write the entry and lose the answer; the entry's token then tells
         that it is ours, whatever the error says.
         """
+        if base._table.version() != base.version:
+            raise CommitRace("the log has grown")
         token = uuid.uuid4().hex
         add = [replace(action, data_change=commit.changes_data) for action in commit.add]
         remove = [
@@ -336,6 +353,11 @@ def add_action(file: DataFile, *, columns: Iterable[str], **partition: object) -
         data_change=True,
         stats=json.dumps(stats),
     )
+
+
+def _snapshot(table: DeltaTable) -> Snapshot:
+    rows = pa.table(table.get_add_actions(flatten=True)).to_pylist()
+    return Snapshot(table.version(), tuple(map(_live_file, rows)), table)
 
 
 def _live_file(row: dict[str, Any]) -> LiveFile:
