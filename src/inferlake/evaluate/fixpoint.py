@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from inferlake.errors import LimitReached
 from inferlake.evaluate.agenda import Agenda
 from inferlake.evaluate.blocks import Block, FileBlock, difference_sql, may_match
+from inferlake.evaluate.described import looks
 from inferlake.evaluate.known import Known, Makers, Task
 from inferlake.evaluate.queries import Queries, Ranges
 from inferlake.evaluate.report import Round
@@ -131,21 +132,23 @@ class Fixpoint:
         query = Query(self.queries.layout)
         ran: list[Task] = []
         limits: list[dict[int, frozenset[int]]] = []
+        heads: list[Row] = []
         for task in self._agenda.expanders:
             bodies = Patterns(entry.body for entry in task.entries)
             pending = (b for b, makers in self._known.pending(task) if self._to_expand(makers))
             new = tuple(block for block in pending if may_match(block, bodies))
             if new:
                 ranges = Ranges(new=new)
-                add_expansion(query, task.entries, ranges)
-                limits.append(_head_values(task.entries, ranges.values))
+                entries = _meeting(task.entries, looks(new))
+                add_expansion(query, entries, ranges)
+                heads += [entry.head for entry in entries]
+                limits.append(_head_values(entries, ranges.values))
                 ran.append(task)
             task.seen = len(self.blocks)
         if ran:
             shared = set.intersection(*map(set, limits))
             few = {place: frozenset().union(*(one[place] for one in limits)) for place in shared}
-            heads = Patterns((entry.head for task in ran for entry in task.entries), few)
-            self._step(EXPAND, tuple(ran), query, heads, began)
+            self._step(EXPAND, tuple(ran), query, Patterns(heads, few), began)
         return bool(ran)
 
     def _to_expand(self, makers: Makers) -> bool:
@@ -307,6 +310,11 @@ class Fixpoint:
                 f"stopped at {derived:,} derived facts with more to derive, and kept nothing;"
                 " allow more with --max-facts"
             )
+
+
+def _meeting(entries: Iterable[Entry], facts: Patterns | None) -> tuple[Entry, ...]:
+    """Return the entries that some facts may match."""
+    return tuple(entry for entry in entries if facts is None or facts.meet(entry.body))
 
 
 def _head_values(

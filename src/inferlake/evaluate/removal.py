@@ -327,10 +327,14 @@ class Removal:
     def _add_backward(self, query: Query, groups: tuple[Group, ...], ranges: Ranges) -> None:
         """Add the new facts that groups derive from all."""
         for group in groups:
-            asked = backward(group)
+            asked = self._asked(group, ranges)
             places = (Range.NEW, *(Range.ALL for _ in group.clause.body))
-            if ranges.can_join(asked, places):
+            if asked is not None and ranges.can_join(asked, places):
                 add_variant(query, asked, places, ranges)
+
+    def _asked(self, group: Group, ranges: Ranges) -> Group | None:
+        """Return what to ask for derivations of the new facts: the clauses that may derive one."""
+        return backward(group).meeting(0, looks(ranges.new) or self._everything)
 
     def _derivations(self, frontier: FileBlock) -> FileBlock | None:
         """Return the ways to derive some facts from others that are not disproved."""
@@ -342,9 +346,10 @@ class Removal:
             for group in groups:
                 if groups is standing.steps and not group.atoms[0].meet_any(self._joined):
                     continue  # from no fact that a joining rule derives
+                asked = self._asked(group, ranges)
                 places = (Range.NEW, *(Range.ALL for _ in group.clause.body))
-                if ranges.can_join(backward(group), places):
-                    add_instances(query, group, self._atoms, ranges)
+                if asked is not None and ranges.can_join(asked, places):
+                    add_instances(query, asked, self._atoms, ranges)
         if not query.selects:
             return None
         at, files = self.queries.scratch.write_whole(self.queries.result(query))
@@ -471,11 +476,12 @@ class Removal:
     def _forward(self, groups: tuple[Group, ...], ranges: Ranges) -> Query | None:
         """Return what groups derive with a new fact."""
         query = Query(self.queries.layout, texts=self.standing.texts)
+        facts = looks(ranges.new) or self._everything
         for group in groups:
             for place, chosen in enumerate(variants(len(group.clause.body))):
-                new = tuple(b for b in ranges.new if may_match(b, group.atoms[place]))
-                if new and ranges.can_join(group, chosen):
-                    add_variant(query, group, chosen, ranges)
+                near = group.meeting(place, facts)
+                if near is not None and ranges.can_join(near, chosen):
+                    add_variant(query, near, chosen, ranges)
         return query if query.selects else None
 
     def _new(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from inferlake.plan.clauses import Check, Clause, Row, Slot, substituted
@@ -37,11 +37,23 @@ class Group:
         """What each atom of the body can match."""
         return tuple(Patterns(self._rows(atom)) for atom in self.clause.body)
 
-    def _rows(self, row: Row) -> Iterator[Row]:
-        return (
-            substituted(row, dict(zip(self.parameters, values, strict=True)))
-            for values in self.rows
+    def meeting(self, place: int, facts: Patterns) -> Group | None:
+        """Return those of the clauses whose atom in one place may match some facts, or None."""
+        if not self.parameters:
+            return self if self.atoms[place].meet_any(facts) else None
+        atom = self.clause.body[place]
+        near = frozenset(
+            values for values in self.rows if facts.meet(self._bound_row(atom, values))
         )
+        if len(near) == len(self.rows):
+            return self
+        return replace(self, rows=near) if near else None
+
+    def _bound_row(self, row: Row, values: Parameters) -> Row:
+        return substituted(row, dict(zip(self.parameters, values, strict=True)))
+
+    def _rows(self, row: Row) -> Iterator[Row]:
+        return (self._bound_row(row, values) for values in self.rows)
 
     def _bound(self, values: Parameters) -> Clause | None:
         return self.clause.bound(dict(zip(self.parameters, values, strict=True)))

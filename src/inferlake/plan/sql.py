@@ -240,14 +240,13 @@ def add_members(query: Query, patterns: Patterns, of: object) -> None:
     query.selects.append(f"SELECT {made} FROM {new} a0 JOIN {every} a1 ON {same}")
 
 
-def add_instances(query: Query, group: Group, atoms: int, of: object) -> None:
-    """Add the ways in which a group derives the new facts from all, one row for each.
+def add_instances(query: Query, asked: Group, atoms: int, of: object) -> None:
+    """Add the ways in which a group, turned `backward`, derives the new facts from all, a row each.
 
     A row has the fact, then up to `atoms` facts that it follows from, in columns `b0_s` and so on,
     null beyond the last, and how many they are as `size`.
     """
-    columns, size = query.layout.columns, len(group.clause.body)
-    asked = backward(group)
+    columns, size = query.layout.columns, len(asked.clause.body) - 1
     found = [f"a{n + 1}.{name} AS b{n}_{name}" for n in range(size) for name in columns]
     found += [
         f"CAST(NULL AS BIGINT) AS b{n}_{name}" for n in range(size, atoms) for name in columns
