@@ -16,7 +16,8 @@ from inferlake.input import FRAME, discover
 from inferlake.maintain import ALGORITHMS, Algorithm, Change, ChangeReport, Source, VerifyReport
 from inferlake.maintain.changes import Changes, changes
 from inferlake.maintain.derive import Derivation
-from inferlake.maintain.forget import ForgetReport, forget, must_purge, purge
+from inferlake.maintain.forget import ForgetReport, forget
+from inferlake.maintain.purge import must_purge, purge
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import NONE, compiled, read_rules
@@ -438,9 +439,8 @@ class KnowledgeBase:
         self._writable()
         snapshot = self._snapshot()
         engine = self._sessions.for_change(self._store.text_size(snapshot))
-        term = subject if subject.startswith(("<", "_:")) else f"<{subject}>"
         with explained(self._store.place, engine, "nothing was forgotten"):
-            return forget(self._store, engine, term, dry_run=dry_run, progress=self._progress)
+            return forget(self._store, engine, subject, dry_run=dry_run, progress=self._progress)
 
     def vacuum(self, older_than: timedelta = timedelta(days=7)) -> Vacuumed:
         """Delete files that only versions older than `older_than` need.
@@ -453,7 +453,8 @@ class KnowledgeBase:
         if must_purge(self._store, done.oldest_kept):
             engine = self._sessions.for_change(self._store.text_size(snapshot))
             with explained(self._store.place, engine, "the dictionary is as it was"):
-                done = replace(done, terms=purge(self._store, engine, done.oldest_kept))
+                terms = purge(self._store, engine, done.oldest_kept)
+            done = replace(done, terms=terms, version=self._snapshot().version)
         return done
 
     def _snapshot(self) -> Snapshot:

@@ -163,6 +163,14 @@ class _Side:
     size: int
     few: frozenset[tuple[int, int, int]] | None
 
+    def distinct(self, *, at_least: int) -> int:
+        """Return how many different triples there are, of which some are known."""
+        if self.few is not None:
+            return len(self.few)
+        if at_least == self.size:
+            return self.size
+        return self.triples.distinct().count()
+
     def candidates(self, base: Snapshot) -> Candidates:
         """Return what the log needs to tell which files these can meet."""
         if not base.files:
@@ -289,10 +297,11 @@ class _Work:
         """Write the triples that `base` does not have yet, and those it has and is to lose."""
         add, remove = self._net
         removed = self._removed(base, store, remove) if remove is not None else ()
+        asked = 0 if remove is None else remove.distinct(at_least=parquet.rows(removed))
         if add is None:
-            return Asserted((), removed)
+            return Asserted((), removed, asked=asked)
         near = add.candidates(base)
-        return Asserted(self._written(base, store, add, near), removed, near)
+        return Asserted(self._written(base, store, add, near), removed, near, asked)
 
     def _written(
         self, base: Snapshot, store: Store, add: _Side, candidates: Candidates
@@ -368,15 +377,13 @@ class _Work:
         watch: Stopwatch,
     ) -> ChangeReport:
         inputs = self._inputs
-        removing = self.sides["remove"]
-        asked = removing.triples_read if removing is not None else 0
         return ChangeReport(
             operation=self.change.operation,
             version=version,
             read=self._read,
             added=asserted.added,
             removed=asserted.taken,
-            not_asserted=max(0, asked - asserted.taken),
+            not_asserted=asserted.asked - asserted.taken,
             files=len(self.change.files),
             engine=self.engine.name,
             seconds=dict(watch.seconds),

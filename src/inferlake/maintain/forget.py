@@ -2,38 +2,37 @@
 
 The removal is a change like any other, followed by a compaction, so that the current version has no
 row of it left. Older versions still know it, until a vacuum deletes their files; it then purges the
-dictionary of terms that no kept version uses.
+dictionary of terms that no kept version uses (`maintain.purge`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import pyoxigraph as ox
 
-from inferlake.errors import Conflict
+from inferlake.errors import Conflict, InputError
 from inferlake.input import FRAME
 from inferlake.maintain.change import Change, Source, apply
-from inferlake.progress import Progress, counted
+from inferlake.progress import Progress, Stopwatch, counted, one_line
 from inferlake.rules.load import compiled
 from inferlake.session import Engine, union
-from inferlake.store import LAYERS, Layer, Store
+from inferlake.store import Layer, Store
 from inferlake.store.compact import compact_facts
-from inferlake.store.facts import Candidates
-from inferlake.store.layout import place_terms
-from inferlake.store.store import PURGE
-from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, add_action
+from inferlake.store.facts import TRIPLE, TRIPLE_ARITY, Candidates, argument_columns
+from inferlake.store.table import Snapshot
+from inferlake.terms.shape import SCOPE_PATTERN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ATTEMPTS = 20
 
-_UNUSED_SQL = "SELECT terms.* FROM {terms} terms LEFT ANTI JOIN {used} used ON terms.id = used.id"
-_USED_SQL = "SELECT terms.* FROM {terms} terms LEFT SEMI JOIN {used} used ON terms.id = used.id"
+_IRI = re.compile(r'<?([^\s<>"{}|^`]+)>?')
+_STORED_BLANK = re.compile(rf"_:{SCOPE_PATTERN}\S+")
 
 
 @dataclass(frozen=True)
@@ -42,148 +41,183 @@ class ForgetReport:
 
     subject: str
     version: int
+    # Facts that named it.
     asserted: int
     derived: int
-    # Facts that name it all the same, because rules do.
+    # Derived facts that name it all the same, because rules do.
     left: int
+    # The rules that mention it.
+    rules: tuple[str, ...]
+    # Whether the store knew the term at all: if only older versions did, there is still its text.
+    known: bool
     dry_run: bool
     engine: str
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON would have it."""
         return {"operation": "forget", **asdict(self)}
 
     def __str__(self) -> str:
-        asserted = counted(self.asserted, "asserted triple")
-        if self.dry_run:
-            return f"would forget {asserted} and {self.derived:,} derived that name {self.subject}"
-        what = f"forgot {asserted} that named {self.subject}; version {self.version}"
-        if self.left:
-            what += f"; {counted(self.left, 'derived fact')} still name it, because rules do"
-        return f"{what} (on {self.engine}); vacuum deletes what older versions know"
+        return one_line("; ".join(self._told()), self.seconds, self.engine)
+
+    def _told(self) -> list[str]:
+        if not self.known:
+            return [f"nothing names {self.subject}", f"still version {self.version}"]
+        told = [self._done]
+        if not self.dry_run:
+            told.append(f"version {self.version}")
+        if self.rules:
+            facts = f", and {counted(self.left, 'derived fact')}" if self.left else ""
+            rules = f"rules still mention it ({', '.join(self.rules)}){facts}"
+            told.append(f"{rules}: remove them, then forget it again")
+        elif not self.dry_run:
+            told.append("`inferlake vacuum` deletes what older versions know")
+        return told
+
+    @property
+    def _done(self) -> str:
+        gone = max(0, self.derived - self.left)
+        counts = [counted(self.asserted, "asserted triple")] if self.asserted else []
+        if gone:
+            counts.append(counted(gone, "derived fact"))
+        if not counts:
+            return f"no fact names {self.subject}"
+        if not self.dry_run:
+            return f"forgot {' and '.join(counts)} that named {self.subject}"
+        name = "names" if self.asserted + gone == 1 else "name"
+        return f"would forget {' and '.join(counts)} that {name} {self.subject}"
+
+
+def named(subject: str) -> str:
+    """Return the term that a user names: an IRI, with or without its angles, or a stored node."""
+    if _STORED_BLANK.fullmatch(subject):
+        return _parsed(subject, subject)
+    found = _IRI.fullmatch(subject)
+    if found is None or subject.startswith("<") != subject.endswith(">"):
+        raise _refusal(subject)
+    return _parsed(f"<{found[1]}>", subject)
+
+
+def _parsed(term: str, subject: str) -> str:
+    """Return a term in canonical form, as the dictionary has it."""
+    try:
+        (triple,) = ox.parse(f"{term} <p:p> <o:o> .", format=ox.RdfFormat.N_TRIPLES)
+    except (SyntaxError, ValueError) as exc:
+        raise _refusal(subject) from exc
+    return f"_:{triple.subject.value}" if term.startswith("_:") else str(triple.subject)
+
+
+def _refusal(subject: str) -> InputError:
+    return InputError(
+        f"{subject!r} is no IRI: write it in full, for example http://example.org/alice"
+    )
 
 
 def forget(
-    store: Store, engine: Engine, term: str, *, dry_run: bool, progress: Progress
+    store: Store, engine: Engine, subject: str, *, dry_run: bool, progress: Progress
 ) -> ForgetReport:
     """Remove all asserted triples that name a term, and what followed from them."""
-    base = store.snapshot()
-    named = {layer: _naming(store, engine, base, layer, term) for layer in LAYERS}
-    counts = {layer: frame.count() if frame else 0 for layer, frame in named.items()}
+    term, watch = named(subject), Stopwatch(progress)
+    with watch.phase("find"):
+        base = store.snapshot()
+        id = _id(store, engine, term)
+        asserted = _count(store, engine, base, "asserted", id)
+        derived = _count(store, engine, base, "derived", id)
     version, left = base.version, 0
-    if not dry_run:
-        if counts["asserted"]:
-            assert named["asserted"] is not None
-            triples = store.terms.decode(engine, named["asserted"])
-            change = Change(remove=Source((FRAME,), triples), operation="forget")
-            apply(store, engine, change, progress)
-        arities = compiled(store.rules_at(store.snapshot()) or ()).arities
-        version = compact_facts(engine, store.facts, arities, forgets=True).version
-        still = _naming(store, engine, store.snapshot(), "derived", term)
-        left = still.count() if still is not None else 0
+    if id is not None and not dry_run:
+        with watch.phase("remove"):
+            asserted = _removed(store, engine, id, asserted, progress)
+        with watch.phase("compact"):
+            version = _compacted(store, engine)
+        with watch.phase("check"):
+            left = _count(store, engine, store.snapshot(), "derived", id)
+    texts = store.rules_at(base) or ()
     return ForgetReport(
-        term, version, counts["asserted"], counts["derived"], left, dry_run, engine.name
+        subject=term,
+        version=version,
+        asserted=asserted,
+        derived=derived,
+        left=left,
+        rules=tuple(text.name for text in texts if term in compiled((text,)).constants),
+        known=id is not None,
+        dry_run=dry_run,
+        engine=engine.name,
+        seconds=watch.seconds,
     )
+
+
+def _id(store: Store, engine: Engine, term: str) -> int | None:
+    """Return the id of a term that the dictionary has; another may have the same hash."""
+    displaced = store.terms.displaced(engine)
+    if term in displaced:
+        return displaced[term]
+    id = store.hash.of(term)
+    return id if store.terms.look_up(engine, [id]).get(id) == term else None
+
+
+def _removed(store: Store, engine: Engine, id: int, count: int, progress: Progress) -> int:
+    """Remove the asserted triples that name an id, also those that other writers bring meanwhile.
+
+    Returns how many there were.
+    """
+    total = 0
+    for _ in range(_ATTEMPTS):
+        if not count:
+            return total
+        found = _naming(store, engine, store.snapshot(), "asserted", id)
+        assert found is not None
+        rows = found.selectExpr("s", "p", "o", "'asserted' AS layer")
+        triples = store.terms.decode(engine, rows)
+        change = Change(remove=Source((FRAME,), triples), operation="forget")
+        total += apply(store, engine, change, progress).removed
+        count = _count(store, engine, store.snapshot(), "asserted", id)
+    raise Conflict(f"{store.place.address}: other writers assert it again and again; try later")
+
+
+def _compacted(store: Store, engine: Engine) -> int:
+    """Rewrite the facts without what is gone, say so in the log, and return the version."""
+    for _ in range(_ATTEMPTS):
+        try:
+            facts, snapshot = store.facts, store.snapshot()
+            return compact_facts(engine, facts, _arities(store, snapshot), forgets=True).version
+        except Conflict:
+            continue  # another compaction came first, and may have kept what this one drops
+    raise Conflict(f"{store.place.address}: other compactions came first; forget it again later")
+
+
+def _arities(store: Store, snapshot: Snapshot) -> dict[str, int]:
+    known = compiled(store.rules_at(snapshot) or ()).arities
+    return {**known, TRIPLE: TRIPLE_ARITY}
+
+
+def _count(store: Store, engine: Engine, snapshot: Snapshot, layer: Layer, id: int | None) -> int:
+    """Count the facts of a layer, of whatever relation, that have an id in some place."""
+    if id is None:
+        return 0
+    frames = (
+        _naming(store, engine, snapshot, layer, id, relation, arity)
+        for relation, arity in _arities(store, snapshot).items()
+    )
+    return sum(frame.count() for frame in frames if frame is not None)
 
 
 def _naming(
-    store: Store, engine: Engine, snapshot: Snapshot, layer: Layer, term: str
+    store: Store,
+    engine: Engine,
+    snapshot: Snapshot,
+    layer: Layer,
+    id: int,
+    relation: str = TRIPLE,
+    arity: int = TRIPLE_ARITY,
 ) -> DataFrame | None:
-    """Return the triples of a layer that have a term in some place, or None."""
-    id = store.terms.displaced(engine).get(term, store.hash.of(term))
+    """Return the facts of a relation and layer that have an id in some place, or None."""
     found = []
-    for place, column in enumerate("spo"):
+    columns = argument_columns(arity)
+    for place, column in enumerate(columns):
         near = Candidates({column: frozenset({id})})
-        if store.facts.files(snapshot, layer, 1, near):
-            others = "".join(f" AND {earlier} <> {id}" for earlier in "spo"[:place])
-            live = store.facts.live(engine, snapshot, layer, near)
-            some = live.where(f"{column} = {id}{others}")
-            found.append(some.selectExpr("s", "p", "o", f"'{layer}' AS layer"))
+        if store.facts.files(snapshot, layer, 1, near, relation):
+            others = "".join(f" AND {earlier} <> {id}" for earlier in columns[:place])
+            live = store.facts.live(engine, snapshot, layer, near, relation, arity)
+            found.append(live.where(f"{column} = {id}{others}").select(*columns))
     return union(found) if found else None
-
-
-# --- The dictionary ------------------------------------------------------------------------------
-
-
-def must_purge(store: Store, oldest_kept: int) -> bool:
-    """Tell whether something was forgotten that no kept version knows, and its terms are there."""
-    purged = store.snapshot().transaction(PURGE) or 0
-    return any(
-        one.info.get("forgets") and purged < one.version <= oldest_kept for one in store.history()
-    )
-
-
-def purge(store: Store, engine: Engine, oldest_kept: int) -> int:
-    """Delete the terms that no kept version uses, and return how many there were.
-
-    A writer may meanwhile commit a fact with such a term, which it found in the dictionary. So the
-    facts get a commit too: whoever commits before it is seen here, and its terms are put back;
-    whoever commits after it has to look at the dictionary again.
-    """
-    for _ in range(_ATTEMPTS):
-        facts, terms = store.facts.table.snapshot(), store.terms.table.snapshot()
-        plain = tuple(file for file in terms.files if not file.partition.get("displaced"))
-        every = store.terms.read(engine, plain)
-        used = _used(store, engine, facts, oldest_kept)
-        unused = engine.sql(_UNUSED_SQL, terms=every, used=used).count()
-        kept = engine.sql(_USED_SQL, terms=every, used=used)
-        placed, parts = place_terms(kept, sum(file.rows for file in plain))
-        ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
-        written = store.terms.table.write(ordered, by="part")
-        actions = tuple(add_action(file, columns=("id",), displaced=False) for file in written)
-        try:
-            store.terms.table.commit(terms, Commit({"operation": "purge"}, actions, plain))
-        except CommitRace:
-            store.terms.table.discard(action.path for action in actions)
-            continue
-        _mark(store, engine, facts, oldest_kept, every)
-        for file in plain:
-            with suppress(FileNotFoundError):
-                at = store.terms.table.place.child(file.path)
-                at.filesystem.delete_file(at.path)
-        return unused
-    raise Conflict(f"{store.place.address}: other writers came first; vacuum again later")
-
-
-def _mark(
-    store: Store, engine: Engine, facts: Snapshot, oldest_kept: int, every: DataFrame
-) -> None:
-    """Commit to the facts that terms were purged; put back those that a writer still needed."""
-    while True:
-        info = {"operation": "purge"}
-        commit = Commit(info, transactions={PURGE: oldest_kept}, changes_data=False)
-        try:
-            store.facts.table.commit(facts, commit)
-            return
-        except CommitRace:
-            facts = store.facts.table.snapshot()
-            used = _used(store, engine, facts, oldest_kept)
-            needed = engine.sql(_USED_SQL, terms=every, used=used)
-            store.terms.add(engine, needed.select("id", "term"), needed.count())
-
-
-def _used(store: Store, engine: Engine, newest: Snapshot, oldest_kept: int) -> DataFrame:
-    """Return the ids that facts and rules of kept versions use."""
-    files: dict[str, LiveFile] = {}
-    constants: set[str] = set()
-    for version in range(oldest_kept, newest.version + 1):
-        snapshot = newest if version == newest.version else store.facts.table.snapshot(version)
-        files |= {file.path: file for file in snapshot.files}
-        constants |= compiled(store.rules_at(snapshot) or ()).constants
-    frames = list(_ids(store, engine, list(files.values())))
-    ids = [store.hash.of(term) for term in constants]
-    if ids:
-        table = pa.table({"id": pa.array(ids, pa.int64())})
-        frames.append(engine.session.createDataFrame(table))
-    return union(frames).distinct() if frames else engine.empty("id BIGINT")
-
-
-def _ids(store: Store, engine: Engine, files: list[LiveFile]) -> Iterator[DataFrame]:
-    """Yield the ids in some files of facts, whatever their relation."""
-    by_relation: dict[str, list[LiveFile]] = {}
-    for file in files:
-        by_relation.setdefault(file.partition["relation"], []).append(file)
-    for some in by_relation.values():
-        for column in ("s", "p", "o"):
-            yield store.facts.column(engine, some, column)
-        yield store.facts.column(engine, some, "rest").selectExpr("explode(id) AS id")

@@ -51,6 +51,8 @@ class Asserted:
     removed: tuple[DataFile, ...]
     # What is known of those that come, to find the files they can meet.
     near: Candidates = ANY
+    # Triples that were to go, whether or not they were there.
+    asked: int = 0
 
     @property
     def added(self) -> int:

@@ -53,8 +53,11 @@ def chosen_rules(store: Store, named: Iterable[str | RuleText] | None) -> Chosen
 def add_constants(store: Store, engine: Engine, rules: ChosenRules, *, anew: bool = False) -> None:
     """Put the terms that rules mention into the dictionary: derived facts may bring them in.
 
-    Not if the version has these rules already, unless it is to be done `anew`.
+    Not if the version has these rules already, unless it is to be done `anew`, after a purge: it
+    may have taken terms, and the rules themselves if no version had them.
     """
+    if anew:
+        store.rules.save(rules.texts)
     if rules.stand_in(store.snapshot()) and not anew:
         return
     terms = sorted(rules.program.constants)
