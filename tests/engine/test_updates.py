@@ -67,6 +67,8 @@ def one_algorithm_on_spark(request: pytest.FixtureRequest, engine: Engine) -> No
         pytest.skip("one algorithm is enough on Spark: the plans are those of Sail")
 
 
+# A change takes seconds on Spark, and these run the same plans as the others.
+in_process = pytest.mark.parametrize("engine", ["sail"], indirect=True)
 algorithms = pytest.mark.parametrize("algorithm", ALGORITHMS)
 
 
@@ -81,6 +83,7 @@ def test_facts_that_support_each_other_go_together(
     assert len(story.facts()) == 2
 
 
+@in_process
 @algorithms
 def test_a_circle_of_joins_goes_with_its_only_support(
     engine: Engine, tmp_path: Path, algorithm: Algorithm
@@ -106,10 +109,9 @@ def test_a_fact_with_two_derivations_survives_the_first(
     assert not story.facts("derived")
 
 
+@in_process
 @algorithms
 def test_a_class_of_equals_is_split(engine: Engine, tmp_path: Path, algorithm: Algorithm) -> None:
-    if engine.name == "spark":
-        pytest.skip("minutes on Spark: dozens of rules join in every round")
     story = Story(engine, tmp_path, "owl-horst")
     story.load(":a owl:sameAs :b . :b owl:sameAs :c . :c owl:sameAs :d . :a :p :x . :d :q :y .")
     story.update(algorithm, remove=":b owl:sameAs :c .")
@@ -135,6 +137,7 @@ def test_schema_goes_and_its_inferences_with_it(
     story.update(algorithm, remove=":has rdfs:domain :Mammal . :rex a :Mammal .")
 
 
+@in_process
 @algorithms
 def test_what_is_removed_and_still_follows_stays_as_derived(
     engine: Engine, tmp_path: Path, algorithm: Algorithm
@@ -149,6 +152,7 @@ def test_what_is_removed_and_still_follows_stays_as_derived(
     assert not list(story.kb.changes())
 
 
+@in_process
 def test_a_contradiction_ends_with_what_caused_it(engine: Engine, tmp_path: Path) -> None:
     story = Story(engine, tmp_path, "false :- [?x, a, :Cat], [?x, a, :Dog] .")
     assert story.load(":tom a :Cat, :Dog . :rex a :Dog .").contradictions
@@ -168,12 +172,13 @@ def test_removals_come_first_and_what_is_not_asserted_is_counted(
     assert len(story.facts()) == 2
 
 
+@in_process
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75, 0.95])
 def test_most_of_the_data_goes(engine: Engine, tmp_path: Path, share: float) -> None:
     story = Story(engine, tmp_path, "[?x, :p, ?z] :- [?x, :p, ?y], [?y, :p, ?z] .")
     chance = random.Random(share)
     edges = [f":{chance.randrange(12)} :p :{chance.randrange(12)} .\n" for _ in range(30)]
-    for algorithm in ("bf", "dred") if engine.name == "sail" else ("bf",):
+    for algorithm in ("bf", "dred"):
         story.update(add="".join(edges)) if story.steps else story.load("".join(edges))
         gone = chance.sample(edges, round(share * len(edges)))
         story.update(algorithm, remove="".join(gone))
@@ -182,6 +187,7 @@ def test_most_of_the_data_goes(engine: Engine, tmp_path: Path, share: float) -> 
 # --- What it says --------------------------------------------------------------------------------
 
 
+@in_process
 def test_auto_says_what_it_chose_and_why(engine: Engine, tmp_path: Path) -> None:
     story = Story(engine, tmp_path, "rdfs")
     story.load("".join(f":{n} :p :{n + 1} .\n" for n in range(20)) + ":p rdfs:domain :C .")
@@ -192,6 +198,7 @@ def test_auto_says_what_it_chose_and_why(engine: Engine, tmp_path: Path) -> None
     assert "rebuild (50% of the asserted triples go)" in str(many)
 
 
+@in_process
 def test_a_clique_loses_a_link_for_little_work(engine: Engine, tmp_path: Path) -> None:
     rules = """[?y, :p, ?x] :- [?x, :p, ?y] .
                [?x, :p, ?z] :- [?x, :p, ?y], [?y, :p, ?z] ."""
@@ -210,6 +217,7 @@ def test_a_clique_loses_a_link_for_little_work(engine: Engine, tmp_path: Path) -
     assert work["bf"].examined == 2 < work["dred"].examined
 
 
+@in_process
 def test_a_small_change_reads_the_files_that_it_can_meet(engine: Engine, tmp_path: Path) -> None:
     story = Story(engine, tmp_path, "rdfs")
     story.load("".join(f":p{n} rdfs:domain :C{n} .\n" for n in range(6)))
