@@ -155,12 +155,11 @@ class Some(Plain):
 
 
 @dataclass(frozen=True)
-class Without(Plain):
-    """The facts of a block that are not among those `gone`."""
+class _Lessened(Plain):
+    """A block of which some facts are left out."""
 
     layout: Layout
     block: Block
-    gone: tuple[Block, ...]
 
     @property
     def patterns(self) -> Patterns | None:
@@ -174,6 +173,13 @@ class Without(Plain):
     def may_hold(self, wanted: Patterns) -> bool:
         return self.block.may_hold(wanted)
 
+
+@dataclass(frozen=True)
+class Without(_Lessened):
+    """The facts of a block that are not among those `gone`."""
+
+    gone: tuple[Block, ...]
+
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         found = self.block.frame(engine, wanted)
         gone = facts(self.gone, engine, wanted, self.layout)
@@ -183,21 +189,10 @@ class Without(Plain):
 
 
 @dataclass(frozen=True)
-class Outside(Plain):
+class Outside(_Lessened):
     """The facts of a block that match none of some patterns."""
 
-    layout: Layout
-    block: Block
     none: Patterns
-
-    @property
-    def patterns(self) -> Patterns | None:
-        return self.block.patterns
-
-    @property
-    def rows(self) -> int:
-        """At most so many."""
-        return self.block.rows
 
     def may_hold(self, wanted: Patterns) -> bool:
         # A filter that is false by the plan alone makes a union that Sail 0.7 cannot resolve.

@@ -24,7 +24,7 @@ from inferlake.progress import Progress, Stopwatch
 from inferlake.rules.load import compiled, read_rules
 from inferlake.session import Engine, peak_memory, union
 from inferlake.store.dictionary import encoded
-from inferlake.store.facts import Candidates
+from inferlake.store.facts import Candidates, among, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
 from inferlake.store.store import PURGE, RULES, Store
@@ -47,10 +47,6 @@ _MANY_PREDICATES = 10_000
 _FRESH_SQL = """
     SELECT part, s, p, o, BIGINT({version}) AS version
     FROM (SELECT part, s, p, o FROM {{placed}} GROUP BY part, s, p, o)"""
-
-_SAME = "ON one.s = other.s AND one.p = other.p AND one.o = other.o"
-_ONLY_IN_ONE_SQL = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other {_SAME}"
-_IN_BOTH_SQL = f"SELECT one.* FROM {{one}} one LEFT SEMI JOIN {{other}} other {_SAME}"
 
 _TERMS_SQL = """
     SELECT s AS id, s_term AS term FROM {triples} UNION SELECT p, p_term FROM {triples}
@@ -244,7 +240,7 @@ class _Work:
         add, remove, patch = (self._side(name) for name in ("add", "remove", "patch"))
         if patch is None:
             if add is not None and remove is not None:
-                left = self.engine.sql(_ONLY_IN_ONE_SQL, one=remove.triples, other=add.triples)
+                left = not_among(self.engine, remove.triples, add.triples)
                 few = None if remove.few is None or add.few is None else remove.few - add.few
                 remove = replace(remove, triples=left, few=few)
             return add, remove
@@ -312,7 +308,7 @@ class _Work:
         fresh = self.engine.sql(_FRESH_SQL.format(version=version), placed=grouped)
         if facts.files(base, "asserted", 1, candidates):
             stored = facts.live(self.engine, base, "asserted", candidates)
-            fresh = self.engine.sql(_ONLY_IN_ONE_SQL, one=fresh, other=stored)
+            fresh = not_among(self.engine, fresh, stored)
         return facts.table.write(fresh.sortWithinPartitions("part", "p", "s", "o"), by="part")
 
     def _removed(self, base: Snapshot, store: Store, remove: _Side) -> tuple[DataFile, ...]:
@@ -320,7 +316,7 @@ class _Work:
         if not facts.files(base, "asserted", 1, candidates):
             return ()
         stored = facts.live(self.engine, base, "asserted", candidates).select("s", "p", "o")
-        found = self.engine.sql(_IN_BOTH_SQL, one=stored, other=remove.triples)
+        found = among(self.engine, stored, remove.triples)
         rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
         return facts.table.write(rows.sortWithinPartitions("p", "s", "o"))
 

@@ -26,7 +26,7 @@ from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import LAYERS, Layer, Store
 from inferlake.store.compact import write_facts
-from inferlake.store.facts import Candidates
+from inferlake.store.facts import Candidates, not_among
 from inferlake.store.table import Snapshot
 
 if TYPE_CHECKING:
@@ -132,13 +132,8 @@ class AddedBlock(Plain):
     def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
         added = self.store.facts.read(engine, self._near(wanted))
         if self.known is not None:
-            added = engine.sql(_UNKNOWN_SQL, added=added, known=self.known)
+            added = not_among(engine, added, self.known)
         return in_layout(self.layout, TRIPLE, added, wanted)
-
-
-_UNKNOWN_SQL = """
-    SELECT added.* FROM {added} added LEFT ANTI JOIN {known} known
-      ON added.s = known.s AND added.p = known.p AND added.o = known.o"""
 
 
 @dataclass

@@ -30,7 +30,7 @@ from inferlake.rules.load import compiled
 from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import Store
-from inferlake.store.facts import ANY, Candidates, stored_columns
+from inferlake.store.facts import ANY, Candidates, among, not_among, stored_columns
 from inferlake.store.table import LiveFile, Snapshot
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 # Contradictions of one rule that a report lists.
 _SHOWN = 20
-
-_SAME = "ON one.s = other.s AND one.p = other.p AND one.o = other.o"
-_IN_BOTH_SQL = f"SELECT one.s, one.p, one.o FROM {{one}} one LEFT SEMI JOIN {{other}} other {_SAME}"
 
 
 @dataclass(frozen=True)
@@ -217,12 +214,10 @@ class Repair:
             return ()
         stored = facts.live(self.engine, base, "derived", asserted.near)
         fresh = facts.read(self.engine, asserted.written)
-        found = self.engine.sql(_IN_BOTH_SQL, one=stored, other=fresh)
+        found = among(self.engine, stored.select("s", "p", "o"), fresh)
         if gone:
             lost = relation(self.engine, deriver.layout, list(gone), TRIPLE)
-            same = _SAME.replace("one.", "found.").replace("other.", "lost.")
-            text = f"SELECT found.* FROM {{found}} found LEFT ANTI JOIN {{lost}} lost {same}"
-            found = self.engine.sql(text, found=found, lost=lost)
+            found = not_among(self.engine, found, lost)
         return facts.table.write(found.selectExpr("*", f"BIGINT({base.version + 1}) AS version"))
 
     def _withdrawn(
@@ -241,8 +236,7 @@ class Repair:
             arity = shape.arities[name]
             lost = relation(self.engine, shape, list(gone), name)
             if name == TRIPLE and removed is not None:
-                text = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other {_SAME}"
-                lost = self.engine.sql(text, one=lost, other=removed)
+                lost = not_among(self.engine, lost, removed)
             files = facts.table.write(lost.selectExpr(*stored_columns(arity), stamp))
             withdrawn += parquet.rows(files)
             actions += facts.actions(files, "derived", sign=-1, relation=name)
@@ -250,8 +244,7 @@ class Repair:
             left = removed.select("s", "p", "o")
             if gone:
                 lost = relation(self.engine, shape, list(gone), TRIPLE)
-                text = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other {_SAME}"
-                left = self.engine.sql(text, one=left, other=lost)
+                left = not_among(self.engine, left, lost)
             files = facts.table.write(left.selectExpr("*", stamp))
             moved = parquet.rows(files)
             actions += facts.actions(files, "derived")

@@ -42,6 +42,21 @@ _LIVE_SQL = """
       ON SAME AND removed.version > added.version"""
 
 
+_SAME = "one.s = other.s AND one.p = other.p AND one.o = other.o"
+_AMONG_SQL = f"SELECT one.* FROM {{one}} one LEFT SEMI JOIN {{other}} other ON {_SAME}"
+_NOT_AMONG_SQL = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other ON {_SAME}"
+
+
+def among(engine: Engine, triples: DataFrame, others: DataFrame) -> DataFrame:
+    """Return the triples that are among others."""
+    return engine.sql(_AMONG_SQL, one=triples, other=others)
+
+
+def not_among(engine: Engine, triples: DataFrame, others: DataFrame) -> DataFrame:
+    """Return the triples that are not among others."""
+    return engine.sql(_NOT_AMONG_SQL, one=triples, other=others)
+
+
 def _schema() -> Schema:
     long, text, integer = PrimitiveType("long"), PrimitiveType("string"), PrimitiveType("integer")
     fields = [Field(name, long) for name in COLUMNS] + [Field(_REST, ArrayType(long))]
