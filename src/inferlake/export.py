@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -105,7 +106,8 @@ def _to_file(parts: list[Place], output: str, *, zipped: bool) -> int:
     except OSError as exc:
         raise InputError(f"{output}: cannot be written: {exc}") from exc
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # it was renamed, or could not even be created
+            unfinished.unlink()
     return count
 
 

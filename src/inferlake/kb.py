@@ -72,12 +72,14 @@ class CompactReport:
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What `export` wrote."""
+    """What `export` or `export_changes` wrote."""
 
     version: int
     triples: int
     engine: str
     seconds: Mapping[str, float]
+    # The version that changes begin at.
+    from_version: int | None = None
 
 
 class KnowledgeBase:
@@ -212,7 +214,9 @@ class KnowledgeBase:
             for name, given in (("add", add), ("remove", remove), ("patch", patch))
         }
         if not any(source.files for source in sources.values()) and rules is None:
-            raise InputError("nothing to change: say what to add, to remove, or a patch")
+            raise InputError(
+                "nothing to change: say what to add, to remove, a patch, or other rules"
+            )
         return self._apply(
             Change(
                 **sources,
@@ -232,9 +236,13 @@ class KnowledgeBase:
     ) -> ChangeReport:
         """Add and remove rules, by the names that `rules` gives, as one new version."""
         texts = {text.name: text for text in self._store.rules_at(self._snapshot()) or ()}
-        for name in _names(remove):
+        known = ", ".join(texts) or "none"
+        if not _names(add) and not _names(remove):
+            raise InputError(f"nothing to change: name rules to add or to remove; it has: {known}")
+        if NONE in _names(add):
+            raise InputError(f"none is no rules to add; remove those there are: {known}")
+        for name in dict.fromkeys(_names(remove)):
             if name not in texts:
-                known = ", ".join(texts) or "none"
                 raise InputError(f"no rules {name} in the store; it has: {known}")
             del texts[name]
         texts.update({text.name: text for text in read_rules(_names(add))})
@@ -291,9 +299,9 @@ class KnowledgeBase:
         """
         later = self._store.require().snapshot(self._at if to_version is None else to_version)
         start = max(0, later.version - 1) if from_version is None else from_version
+        earlier = self._store.snapshot(start)
         if start > later.version:
             raise InputError(f"version {start} is later than {later.version}: swap them")
-        earlier = self._store.snapshot(start)
         return changes(self._store, self._sessions.for_reading(), earlier, later, _layers(layer))
 
     def export_changes(
@@ -311,7 +319,8 @@ class KnowledgeBase:
             target = None if output is None else os.fspath(output)
             lines = [found.lines(change) for change in ("removed", "added")]
             count = export_patch(self._store, lines, target, watch)
-        return ExportReport(found.later, count, engine.name, watch.seconds)
+            found.require_files()
+        return ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
 
     def facts(self, layer: LayerChoice = "all") -> DataFrame:
         """Return the facts as terms in N-Triples form: subject, predicate, object, layer."""

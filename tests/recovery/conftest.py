@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .processes import Nursery
+from .processes import Loader, Nursery, Pair
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +15,21 @@ def nursery() -> Iterator[Nursery]:
     started = Nursery()
     yield started
     started.close()
+
+
+@pytest.fixture(scope="module")
+def _loaders(nursery: Nursery) -> Iterator[list[Loader]]:
+    started = [nursery.loader(), nursery.loader()]
+    yield started
+    for loader in started:
+        loader.kill()
+
+
+@pytest.fixture
+def pair(nursery: Nursery, _loaders: list[Loader]) -> Iterator[Pair]:
+    """Two processes, the same for the tests of one module, unless a test fails midway."""
+    yield _loaders[0], _loaders[1]
+    for number, loader in enumerate(_loaders):
+        if not loader.idle:
+            loader.kill()
+            _loaders[number] = nursery.loader()

@@ -1,12 +1,15 @@
-"""Processes that load files on command, so that tests can kill them or set them on each other.
+"""Processes that change stores on command, so that tests can kill them or set them on each other.
 
 Importing the engine takes seconds, so this process does it once and then forks: every connection to
 the port that it prints gets a process of its own, until standard input ends. There one JSON command
-a line comes in and one JSON event a line goes out. A command names a store, a file and, if wanted:
+a line comes in and one JSON event a line goes out. A command has
 
-    gates         steps such as "commit facts": before the first of each it says so, and waits
-    die           a step and a side, such as "before commit facts": there it kills itself
-    transaction   an application's name and the number of its batch
+    kb        a store
+    act       what to do with it: the name of a method of `KnowledgeBase`, such as "update"
+    inputs    what the method takes by position
+    options   what it takes by name; of `older_than`, the hours
+    gates     steps such as "commit facts": before each it says so, and waits; twice if named twice
+    die       a step and a side, such as "before commit facts": there it kills itself
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
+from datetime import timedelta
 from typing import IO, Any
 
 import pysail.spark  # noqa: F401  (imported before the fork, used by the session after it)
@@ -29,20 +34,20 @@ from inferlake.store.table import CommitRace, Table
 
 
 class Interruptions:
-    """Stands between a load and its tables, and does there what the command says."""
+    """Stands between a change and its tables, and does there what the command says."""
 
     def __init__(self, channel: IO[str]) -> None:
         self.channel = channel
         self.command: dict[str, Any] = {}
-        self.gates: set[str] = set()
+        self.gates: list[str] = []
         self.races: list[str] = []
         for method in ("create", "commit"):
             setattr(Table, method, self._around(method, getattr(Table, method)))
 
     def obey(self, command: dict[str, Any]) -> None:
-        """Take the interruptions of the next load from `command`."""
+        """Take the interruptions of the next change from `command`."""
         self.command = command
-        self.gates = set(command.get("gates", ()))
+        self.gates = list(command["gates"])
         self.races = []
 
     def tell(self, event: str, **details: Any) -> None:
@@ -53,7 +58,7 @@ class Interruptions:
         def interrupted(table: Table, *args: Any) -> Any:
             step = f"{method} {table.place.path.rsplit('/', 1)[-1]}"
             if step in self.gates:
-                self.gates.discard(step)
+                self.gates.remove(step)
                 self.tell("gate", step=step)
                 self.channel.readline()
             self._die(f"before {step}")
@@ -68,28 +73,35 @@ class Interruptions:
         return interrupted
 
     def _die(self, here: str) -> None:
-        if self.command.get("die") == here:
+        if self.command["die"] == here:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def serve(channel: IO[str]) -> None:
-    """Start the engine, then load what is asked for until the parent hangs up."""
+    """Start the engine, then do what is asked for until the parent hangs up."""
     interruptions = Interruptions(channel)
     Sessions("sail").for_reading()
     interruptions.tell("ready", pid=os.getpid())
     while line := channel.readline():
         command = json.loads(line)
         interruptions.obey(command)
-        transaction = command.get("transaction")
         interruptions.tell("begin")
         try:
-            report = KnowledgeBase(command["kb"], engine="sail").load(
-                command["file"], transaction=tuple(transaction) if transaction else None
-            )
+            report = perform(command)
         except Exception as exc:
             interruptions.tell("failed", error=repr(exc))
         else:
-            interruptions.tell("done", races=interruptions.races, **report.as_dict())
+            interruptions.tell("done", races=interruptions.races, **report)
+
+
+def perform(command: dict[str, Any]) -> dict[str, Any]:
+    """Do what a command says and return the report."""
+    options = dict(command["options"])
+    if "older_than" in options:
+        options["older_than"] = timedelta(hours=options["older_than"])
+    kb = KnowledgeBase(command["kb"], engine="sail")
+    report = getattr(kb, command["act"])(*command["inputs"], **options)
+    return report.as_dict() if hasattr(report, "as_dict") else asdict(report)
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from datetime import timedelta
@@ -13,7 +12,7 @@ import pytest
 from inferlake.errors import NotAStore
 from inferlake.kb import KnowledgeBase
 
-from .processes import Nursery, assert_sound, write_numbered
+from .processes import Nursery, assert_sound, leftovers, make_old, write_numbered
 
 _KILLS = 20
 _SIZE = 3000
@@ -61,7 +60,7 @@ def test_a_load_killed_at_a_random_moment_is_there_as_a_whole_or_not_at_all(
             if kill:
                 # The load after a kill works, and brings what the killed one did not.
                 began = time.monotonic()
-                loader.send(kb, file)
+                loader.send(kb, "load", file)
                 loader.wait("begin")
                 report = loader.wait("done")
                 usual = min(usual, time.monotonic() - began)
@@ -73,7 +72,7 @@ def test_a_load_killed_at_a_random_moment_is_there_as_a_whole_or_not_at_all(
             file = tmp_path / f"{kill}.{'ttl' if kill % 4 == 3 else 'nt'}"
             start = kill * _SIZE * 2 // 3
             lines = write_numbered(file, range(start, start + _SIZE))
-            loader.send(kb, file)
+            loader.send(kb, "load", file)
             loader.wait("begin")
             time.sleep(chance.uniform(0, usual))
             told = loader.kill()
@@ -113,7 +112,7 @@ def test_a_load_killed_around_a_commit(die: str, nursery: Nursery, tmp_path: Pat
         before = (1, frozenset(known))
     lines = write_numbered(second, range(50, 150))
     loader = nursery.loader()
-    loader.send(kb, second, die=die)
+    loader.send(kb, "load", second, die=die)
     assert loader.died() == ["begin"]
 
     survives = die == "after commit facts"
@@ -124,19 +123,7 @@ def test_a_load_killed_around_a_commit(die: str, nursery: Nursery, tmp_path: Pat
     assert after[1] == before[1] | lines
 
     # What the dead load left is swept away once it is old, and nothing else is.
-    _make_old(kb)
+    make_old(kb)
     opened(kb).vacuum(timedelta(days=2))
     assert state(kb) == (after[0] + 1, after[1])
-    assert not [path for path in (kb / "_staging").rglob("*") if path.is_file()]
-    assert _data_files(kb) == opened(kb).stats().files
-
-
-def _make_old(kb: Path) -> None:
-    past = time.time() - timedelta(days=3).total_seconds()
-    for path in kb.rglob("*"):
-        if "_delta_log" not in path.parts:
-            os.utime(path, (past, past))
-
-
-def _data_files(kb: Path) -> int:
-    return sum(1 for table in ("facts", "terms") for _ in (kb / table).rglob("*.parquet"))
+    assert not leftovers(kb)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,9 @@ from inferlake.store import Commit, CommitRace, Store
 from inferlake.store.compact import compact_facts, compact_terms
 from inferlake.store.table import Snapshot, Table
 
-from .processes import Event, Loader, Nursery, assert_sound, write_numbered
+from .processes import Event, Pair, assert_sound, write_numbered
 
 _ROUNDS = 10
-
-Pair = tuple[Loader, Loader]
-
-
-@pytest.fixture(scope="module")
-def pair(nursery: Nursery) -> Iterator[Pair]:
-    """Two loading processes."""
-    both = nursery.loader(), nursery.loader()
-    yield both
-    for loader in both:
-        loader.kill()
 
 
 def race(
@@ -39,7 +28,7 @@ def race(
     Before each of `gates`, in this order, the processes wait for each other.
     """
     for loader, file in zip(pair, files, strict=True):
-        loader.send(kb, file, gates=gates, **command)
+        loader.send(kb, "load", file, gates=gates, **command)
     for loader in pair:
         loader.wait("begin")
     for gate in gates:

@@ -164,11 +164,13 @@ def rules_command(
         return
     for name in names:
         print(name)
+    if not names and not settings.quiet:
+        print(f"{kb}: no rules; what is loaded is all there is", file=sys.stderr)
 
 
 @click.command("changes")
 @click.argument("kb")
-@click.option("--from", "from_version", type=int, help="By default the version before.")
+@click.option("--from", "from_version", type=int, help="By default the version before --to.")
 @click.option("--to", "to_version", type=int, help="By default the newest.")
 @_layer
 @click.option("-o", "--output", metavar="FILE.rdfp[.gz]", help="Where to; standard output if none.")
@@ -190,7 +192,10 @@ def changes_command(
             to_version,
             layer,  # type: ignore[arg-type]
         )
-    what = f"wrote {counted(report.triples, 'change')} up to version {report.version}"
+    what = (
+        f"wrote {counted(report.triples, 'change')} from version {report.from_version}"
+        f" to {report.version}"
+    )
     if output is None:
         settings.json = False  # standard output is the data itself
     line = one_line(what, report.seconds, report.engine)
@@ -199,7 +204,7 @@ def changes_command(
 
 @click.command("forget")
 @click.argument("kb")
-@click.option("--subject", required=True, metavar="IRI", help="What to forget.")
+@click.option("--subject", required=True, metavar="IRI", help="What to forget; written in full.")
 @click.option("--dry-run", is_flag=True, help="Only say what would go.")
 @click.pass_obj
 def forget_command(settings: Settings, kb: str, subject: str, dry_run: bool) -> None:

@@ -111,8 +111,9 @@ class Removal:
     queries: Queries
     standing: Standing
     listen: Callable[[Round], None] = lambda done: None
-    # Facts that do not meet this condition are left alone.
+    # Facts that do not meet this condition are left alone; what those that do look like, if known.
     among: str = "TRUE"
+    wanted: Patterns | None = None
     rounds: list[Round] = field(default_factory=list)
     work: Work = field(default_factory=Work)
     # Facts without a proof: they are to be deleted.
@@ -160,7 +161,7 @@ class Removal:
         """Return what groups derived with facts that are lost now, if it was not looked at yet."""
         there = self._known_without(self.gone)
         ranges = Ranges(self._known_without([*self.gone, *lost]), lost, there)
-        query = self._forward(groups, ranges)
+        query = self._forward(groups, ranges, self.wanted)
         if query is None:
             return None
         began = time.perf_counter()
@@ -191,14 +192,19 @@ class Removal:
         """Find which facts of a part are gone, once those it needs are settled."""
         there = self._known_without(self.gone)
         gone = tuple(self.gone)
+        wanted = part.facts if part.groups else None
         forward = self._forward(
             (*self.standing.steps, *part.groups),
             Ranges(there, gone, self.standing.known),
+            wanted,
         )
-        frames = [self._all([seeds])]
+        frames = [self.queries.facts([seeds], wanted or self._everything)]
         if forward is not None:
             frames.append(self.queries.result(forward))
-        asked = union([frame for frame in frames if frame is not None])
+        some = [frame for frame in frames if frame is not None]
+        if not some:
+            return
+        asked = union(some)
         lost = self._written(self._minus(asked.where(among).distinct(), self.gone))
         if lost is None:
             return
@@ -213,7 +219,7 @@ class Removal:
             explicit=(*self.standing.explicit, *settled),
             implied=self._without(self.standing.implied, self.gone),
         )
-        inner = Removal(self.queries, standing, self._heard, among=among)
+        inner = Removal(self.queries, standing, self._heard, among=among, wanted=wanted)
         inner.bf(lost)
         self.gone += inner.gone
         self.work += inner.work
@@ -473,11 +479,19 @@ class Removal:
 
     # --- Frames ----------------------------------------------------------------------------------
 
-    def _forward(self, groups: tuple[Group, ...], ranges: Ranges) -> Query | None:
-        """Return what groups derive with a new fact."""
+    def _forward(
+        self, groups: tuple[Group, ...], ranges: Ranges, wanted: Patterns | None = None
+    ) -> Query | None:
+        """Return what groups derive with a new fact, of those that derive what is `wanted`.
+
+        Others would be filtered out later; and Sail fails (as DataFusion does) if that leaves
+        nothing of a union's first part, and something of one other.
+        """
         query = Query(self.queries.layout, texts=self.standing.texts)
         facts = looks(ranges.new) or self._everything
         for group in groups:
+            if wanted is not None and not group.heads.meet_any(wanted):
+                continue
             for place, chosen in enumerate(variants(len(group.clause.body))):
                 near = group.meeting(place, facts)
                 if near is not None and ranges.can_join(near, chosen):

@@ -8,6 +8,7 @@ is closed under its rules. A load is a change that only adds.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -27,7 +28,7 @@ from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates, among, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
-from inferlake.store.store import PURGE, RULES, Store
+from inferlake.store.store import PURGED_BY, RULES, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 from inferlake.terms.shape import quoted
 
@@ -110,7 +111,7 @@ def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> C
                 }
             store.create()  # not before the input is known to be good
             with watch.phase("terms"):
-                purged = store.snapshot().transaction(PURGE)
+                purged = store.snapshot().transaction(PURGED_BY)
                 rules = chosen_rules(store, change.how.rules)
                 add_constants(store, engine, rules)
                 displaced = _add_terms(store, engine, (sides["add"], sides["patch"]))
@@ -189,7 +190,7 @@ class _Work:
     displaced: dict[str, int]
     rules: ChosenRules
     folder: Place
-    # Up to which version terms had been purged when ours were looked up.
+    # By which commit terms had been purged when ours were looked up.
     purged: int | None
 
     def run(self, watch: Stopwatch) -> ChangeReport:
@@ -203,7 +204,7 @@ class _Work:
                     # Another writer has changed the rules, and we came without any of our own.
                     add_constants(self.store, self.engine, rules)
                     return replace(self, rules=rules).run(watch)
-            if base.transaction(PURGE) != self.purged:
+            if base.transaction(PURGED_BY) != self.purged:
                 return self._with_terms_again(base).run(watch)
             if transaction is not None and _applied(base, transaction):
                 return _repeated(base.version, self.change, self.engine, watch)
@@ -230,7 +231,7 @@ class _Work:
         add_constants(self.store, self.engine, self.rules, anew=True)
         sides = (self.sides["add"], self.sides["patch"])
         displaced = _add_terms(self.store, self.engine, sides)
-        return replace(self, displaced=displaced, purged=base.transaction(PURGE))
+        return replace(self, displaced=displaced, purged=base.transaction(PURGED_BY))
 
     # --- What is asked for -----------------------------------------------------------------------
 
@@ -250,7 +251,7 @@ class _Work:
                 order = (f"{sign} AS sign", f"BIGINT({place}) AS place")
                 said.append(side.triples.selectExpr("*", *order))
         net = self.engine.sql(_NET_SQL, changes=union(said))
-        at = self.folder.child("net")
+        at = self.folder.child(f"net-{uuid.uuid4().hex}")  # not the first, if rules have changed
         files = parquet.write(net, at, how=parquet.PASSING)
         if not files:
             return None, None

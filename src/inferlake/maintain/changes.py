@@ -7,7 +7,7 @@ to one. So the files that only one of the two versions has tell the whole differ
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from inferlake.session import Engine, union
@@ -35,6 +35,8 @@ class Changes:
     earlier: int
     later: int
     frame: DataFrame
+    _store: Store = field(repr=False)
+    _snapshots: tuple[Snapshot, ...] = field(repr=False)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.frame.toLocalIterator())
@@ -44,6 +46,11 @@ class Changes:
         letter = "A" if change == "added" else "D"
         line = f"concat('{letter} ', subject, ' ', predicate, ' ', object, ' .') AS value"
         return self.frame.where(f"change = '{change}'").selectExpr(line)
+
+    def require_files(self) -> None:
+        """Raise if files went missing while they were read: rows may then be missing too."""
+        for snapshot in self._snapshots:
+            self._store.require_files(snapshot)
 
 
 def changes(
@@ -55,16 +62,18 @@ def changes(
     names = {"s": "subject", "p": "predicate", "o": "object"}
     decoded = store.terms.decode_columns(engine, ids, names, "change")
     frame = decoded.select("change", *names.values())
-    return Changes(earlier.version, later.version, frame)
+    return Changes(earlier.version, later.version, frame, store, (earlier, later))
 
 
 def _changed(
     store: Store, engine: Engine, earlier: Snapshot, later: Snapshot, layers: set[Layer]
 ) -> DataFrame:
     before, after = _files(earlier, layers), _files(later, layers)
+    only_after = [after[path] for path in after.keys() - before.keys()]
+    only_before = [before[path] for path in before.keys() - after.keys()]
     frames = [
         store.facts.read(engine, some).selectExpr("s", "p", "o", f"{sign} AS sign")
-        for files, factor in ((after - before, 1), (before - after, -1))
+        for files, factor in ((only_after, 1), (only_before, -1))
         for sign, some in _by_sign(files, factor)
     ]
     if not frames:
@@ -72,15 +81,16 @@ def _changed(
     return engine.sql(_NET_SQL, rows=union(frames))
 
 
-def _files(snapshot: Snapshot, layers: set[Layer]) -> frozenset[LiveFile]:
-    return frozenset(
-        file
+def _files(snapshot: Snapshot, layers: set[Layer]) -> dict[str, LiveFile]:
+    """Return the files of triples by path: a file never changes."""
+    return {
+        file.path: file
         for file in snapshot.files
         if file.partition["relation"] == TRIPLE and file.partition["layer"] in layers
-    )
+    }
 
 
-def _by_sign(files: frozenset[LiveFile], factor: int) -> Iterator[tuple[int, list[LiveFile]]]:
+def _by_sign(files: list[LiveFile], factor: int) -> Iterator[tuple[int, list[LiveFile]]]:
     for sign in (1, -1):
         some = [file for file in files if int(file.partition["sign"]) == sign]
         if some:

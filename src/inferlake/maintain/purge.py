@@ -20,7 +20,7 @@ from inferlake.session import Engine, union
 from inferlake.store import Store
 from inferlake.store.facts import TRIPLE
 from inferlake.store.layout import place_terms
-from inferlake.store.store import PURGE, RULES
+from inferlake.store.store import PURGE, PURGED_BY, RULES
 from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, add_action
 
 if TYPE_CHECKING:
@@ -196,8 +196,9 @@ class _Purge:
         """Commit to the facts that terms were purged; put back what a writer still needed."""
         table = self.store.facts.table
         info = {"operation": "purge"}
-        commit = Commit(info, transactions={PURGE: self.oldest_kept}, changes_data=False)
         while True:
+            marks = {PURGE: self.oldest_kept, PURGED_BY: facts.version + 1}
+            commit = Commit(info, transactions=marks, changes_data=False)
             try:
                 table.commit(facts, commit)
                 return

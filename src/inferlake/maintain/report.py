@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -59,16 +59,14 @@ class ChangeReport:
         if self.repeated:
             return f"batch already applied; still version {self.version}"
         parts = [self._done]
+        if self.not_asserted:
+            were = "was" if self.not_asserted == 1 else "were"
+            parts.append(f"{counted(self.not_asserted, 'triple')} to remove {were} not asserted")
         if self.bad_count:
             parts.append(f"skipped {counted(self.bad_count, 'bad statement')}")
         if self.graphs_dropped:
             parts.append(f"dropped the names of {counted(self.graphs_dropped, 'graph')}")
-        if self.withdrawn:
-            by = f" by {self.algorithm} ({self.reason})" if self.algorithm else ""
-            parts.append(f"withdrew {self.withdrawn:,}{by}")
-        if self.rules:
-            rounds = counted(len(self.rounds), "round")
-            parts.append(f"derived {self.derived:,} by {', '.join(self.rules)} in {rounds}")
+        parts += self._repaired()
         if self.contradictions:
             more = "at least " if self.more_contradictions else ""
             parts.append(more + counted(len(self.contradictions), "contradiction"))
@@ -79,13 +77,33 @@ class ChangeReport:
 
     @property
     def _done(self) -> str:
-        files = counted(self.files, "file")
+        """What happened to the asserted triples, or to the rules if nothing else was given."""
+        source = f"of {self.read:,} read from {counted(self.files, 'file')}"
         if self.operation == "load":
-            return f"loaded {counted(self.added, 'new triple')} of {self.read:,} read from {files}"
-        if self.operation == "rules":
-            return "changed the rules"
-        done = f"added {counted(self.added, 'triple')}, removed {self.removed:,}"
-        if self.files:
-            done += f" of {self.read:,} read from {files}"
-        absent = f"; {self.not_asserted:,} to remove were not asserted" if self.not_asserted else ""
-        return done + absent
+            return f"loaded {counted(self.added, 'new triple')} {source}"
+        if not self.files:
+            return f"changed the rules to {', '.join(self.rules) or 'none'}"
+        if self.added and self.removed:
+            return f"added {self.added:,} and removed {counted(self.removed, 'triple')} {source}"
+        if self.added:
+            return f"added {counted(self.added, 'triple')} {source}"
+        if self.removed:
+            return f"removed {counted(self.removed, 'triple')} {source}"
+        return f"changed no triple {source}"
+
+    @property
+    def _may_withdraw(self) -> bool:
+        """Whether triples went, or rules alone were changed."""
+        return bool(self.removed) or not self.files
+
+    def _repaired(self) -> Iterator[str]:
+        """Yield what happened to the derived facts: what went and how, and what came."""
+        gone = counted(self.withdrawn, "derived fact")
+        if self.withdrawn and not self.algorithm:
+            yield f"{gone} {'is' if self.withdrawn == 1 else 'are'} asserted now"
+        elif self.withdrawn or (self.algorithm and self.rules and self._may_withdraw):
+            every = "all " if self.algorithm == "rebuild" and self.withdrawn > 1 else ""
+            yield f"withdrew {every}{gone} by {self.algorithm} ({self.reason})"
+        if self.rules and (self.derived or self.operation == "load"):
+            rounds = counted(len(self.rounds), "round")
+            yield f"derived {self.derived:,} by {', '.join(self.rules)} in {rounds}"

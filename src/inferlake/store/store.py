@@ -36,8 +36,10 @@ _FOLDERS = ("terms", "facts", "rules", "_staging")
 # The key under which a commit names its rules.
 RULES = "rules"
 
-# The application under which the facts' log says that terms were purged, up to which version.
+# The applications under which the facts' log says that terms were purged: up to which version, and
+# by which commit. The former can be the same for two purges at once.
 PURGE = "inferlake-purge"
+PURGED_BY = "inferlake-purged-by"
 
 # N-Triples text is about this many times the bytes of the tables; it only decides between engines.
 _INFLATION = 12

@@ -8,6 +8,7 @@ the commit fails with `CommitRace` and nothing has changed.
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -160,7 +161,7 @@ class Table:
 
         That one can no longer be committed upon: others came first.
         """
-        with _store_errors(self.place):
+        with _store_errors(self.place), _FOLLOWING:
             known._table.update_incremental()
         return _snapshot(known._table)
 
@@ -182,8 +183,6 @@ class Table:
         A store in a cloud may write the entry and lose the answer; the entry's token then tells
         that it is ours, whatever the error says.
         """
-        if base._table.version() != base.version:
-            raise CommitRace("the log has grown")
         token = uuid.uuid4().hex
         add = [replace(action, data_change=commit.changes_data) for action in commit.add]
         remove = [
@@ -203,14 +202,17 @@ class Table:
             app_transactions=[Transaction(name, n) for name, n in commit.transactions.items()],
         )
         try:
-            base._table.create_write_transaction(
-                [*add, *remove],
-                "append",
-                self.schema,
-                list(self.partition_columns),
-                commit_properties=properties,
-                post_commithook_properties=_NO_HOOKS,
-            )
+            with _FOLLOWING:
+                if base._table.version() != base.version:
+                    raise CommitRace("the log has grown")
+                base._table.create_write_transaction(
+                    [*add, *remove],
+                    "append",
+                    self.schema,
+                    list(self.partition_columns),
+                    commit_properties=properties,
+                    post_commithook_properties=_NO_HOOKS,
+                )
         except (DeltaError, OSError) as exc:
             if not self._is_ours(base.version + 1, token):
                 if self.snapshot().version > base.version:
@@ -318,6 +320,10 @@ class _Newest:
 # By address; the last one used comes last.
 _NEWEST: dict[str, _Newest] = {}
 _TABLES_KEPT = 16
+
+# Snapshots of one process share what is known of the log: one thread must not follow it while
+# another, which has looked at its version, commits upon it.
+_FOLLOWING = threading.Lock()
 
 # The key under which every commit of ours keeps its account in the log, and in it, its own name.
 INFO = "inferlake"
