@@ -18,6 +18,7 @@ from inferlake.maintain.changes import Changes, changes
 from inferlake.maintain.derive import Derivation
 from inferlake.maintain.forget import ForgetReport, forget
 from inferlake.maintain.purge import must_purge, purge
+from inferlake.maintain.rules import RuleChange
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import NONE, compiled, read_rules
@@ -235,18 +236,14 @@ class KnowledgeBase:
         algorithm: Algorithm = "auto",
     ) -> ChangeReport:
         """Add and remove rules, by the names that `rules` gives, as one new version."""
-        texts = {text.name: text for text in self._store.rules_at(self._snapshot()) or ()}
-        known = ", ".join(texts) or "none"
+        there = self._store.rules_at(self._snapshot()) or ()
+        known = ", ".join(text.name for text in there) or "none"
         if not _names(add) and not _names(remove):
             raise InputError(f"nothing to change: name rules to add or to remove; it has: {known}")
         if NONE in _names(add):
             raise InputError(f"none is no rules to add; remove those there are: {known}")
-        for name in dict.fromkeys(_names(remove)):
-            if name not in texts:
-                raise InputError(f"no rules {name} in the store; it has: {known}")
-            del texts[name]
-        texts.update({text.name: text for text in read_rules(_names(add))})
-        rules = tuple(texts.values()) or (NONE,)
+        rules = RuleChange(read_rules(_names(add)), _names(remove))
+        compiled(rules.of(there))  # before any work
         return self._apply(
             Change(
                 operation="rules",

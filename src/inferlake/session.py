@@ -179,15 +179,21 @@ def peak_memory() -> int:
 
 def _descendants(pid: str) -> list[str]:
     tasks = Path("/proc", pid, "task").glob("*/children")
-    direct = [child for task in tasks for child in task.read_text().split()]
+    direct = [child for task in tasks for child in _words(task)]
     return direct + [other for child in direct for other in _descendants(child)]
 
 
 def _high_water(process: Path) -> int:
-    for line in (process / "status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    words = _words(process / "status")
+    return int(words[words.index("VmHWM:") + 1]) * 1024 if "VmHWM:" in words else 0
+
+
+def _words(file: Path) -> list[str]:
+    """Return the words in a file of /proc, none if its thread or process has just ended."""
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []
 
 
 def cores() -> int:

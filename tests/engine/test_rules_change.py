@@ -180,7 +180,6 @@ def test_a_file_that_changed_is_read_anew(
 
 
 @on_sail
-@pytest.mark.xfail(reason="Store.rules_at gives the names that the first of these texts had")
 def test_rules_of_another_name_and_the_same_text_are_known_by_their_name(
     start: Callable[..., KnowledgeBase], write: Write
 ) -> None:

@@ -192,7 +192,7 @@ def test_auto_says_what_it_chose_and_why(engine: Engine, tmp_path: Path) -> None
     story = Story(engine, tmp_path, "rdfs")
     story.load("".join(f":{n} :p :{n + 1} .\n" for n in range(20)) + ":p rdfs:domain :C .")
     few = story.update(remove=":1 :p :2 .")
-    assert (few.algorithm, few.reason) == ("bf", "1 triple of 21 go")
+    assert (few.algorithm, few.reason) == ("bf", "1 triple of 21 goes")
     many = story.update(remove="".join(f":{n} :p :{n + 1} .\n" for n in range(2, 12)))
     assert (many.algorithm, many.reason) == ("rebuild", "50% of the asserted triples go")
     assert "rebuild (50% of the asserted triples go)" in str(many)

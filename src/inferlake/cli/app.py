@@ -25,7 +25,7 @@ from inferlake.cli.changes import (
 )
 from inferlake.cli.rules import check_command, run_command
 from inferlake.errors import InferlakeError
-from inferlake.progress import Silent, Stopwatch, one_line
+from inferlake.progress import Silent, Stopwatch, counted, one_line
 
 if TYPE_CHECKING:
     from inferlake.kb import KnowledgeBase
@@ -266,7 +266,7 @@ def vacuum(settings: Settings, kb: str, older_than: timedelta) -> None:
         f" versions from {report.oldest_kept} on are kept; version {report.version}"
     )
     if report.terms:
-        what += f"; deleted {report.terms:,} terms that were forgotten"
+        what += f"; deleted {counted(report.terms, 'term')} of what was forgotten"
     line = one_line(what, watch.seconds, "the driver")
     settings.say(line, {"operation": "vacuum", **asdict(report)})
 

@@ -19,9 +19,10 @@ from inferlake.evaluate.blocks import Block, FrameBlock, Without, matching_sql
 from inferlake.evaluate.described import Described
 from inferlake.evaluate.known import Known
 from inferlake.evaluate.queries import Queries, Ranges
-from inferlake.evaluate.removal import Removal, Standing, Work
+from inferlake.evaluate.removal import Removal
 from inferlake.evaluate.report import Round
 from inferlake.evaluate.schema import SchemaFacts
+from inferlake.evaluate.sets import Account, Standing, Work
 from inferlake.plan.clauses import Clause, Fact, Row
 from inferlake.plan.compile import Options, Plan, compile_plan
 from inferlake.plan.patterns import Patterns
@@ -77,13 +78,14 @@ class Retraction:
         seeds = self._seeds(schema)
         if seeds is None:
             return Retracted((), (), Work(), not schema.patterns)
-        removal = Removal(self.queries, self._standing(schema), self.listen)
+        account = Account(self.listen)
+        removal = Removal(self.queries, self._standing(schema), account)
         run = {"bf": removal.bf, "dred": removal.dred, "counting": removal.counting}[algorithm]
         run(seeds)
         if schema.patterns and self._moved(schema, removal.gone):
             return None
         plain = not schema.patterns
-        return Retracted(tuple(removal.gone), tuple(removal.rounds), removal.work, plain)
+        return Retracted(tuple(removal.gone), tuple(account.rounds), account.work, plain)
 
     # --- The schema ------------------------------------------------------------------------------
 

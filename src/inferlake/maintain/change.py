@@ -28,7 +28,7 @@ from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates, among, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
-from inferlake.store.store import PURGED_BY, RULES, Store
+from inferlake.store.store import PURGED, PURGING, RULES, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 from inferlake.terms.shape import quoted
 
@@ -95,7 +95,7 @@ def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> C
     With a `transaction`, a batch that was committed before changes nothing. On any error the store
     is as it was.
     """
-    if change.how.rules is not None:
+    if isinstance(change.how.rules, tuple):
         compiled(read_rules(change.how.rules))  # before any work
     watch = Stopwatch(progress)
     with explained(store.place, engine, change.undone):
@@ -111,11 +111,11 @@ def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> C
                 }
             store.create()  # not before the input is known to be good
             with watch.phase("terms"):
-                purged = store.snapshot().transaction(PURGED_BY)
+                purges = _purges(store.snapshot())
                 rules = chosen_rules(store, change.how.rules)
                 add_constants(store, engine, rules)
                 displaced = _add_terms(store, engine, (sides["add"], sides["patch"]))
-            work = _Work(store, engine, change, sides, displaced, rules, folder, purged)
+            work = _Work(store, engine, change, sides, displaced, rules, folder, purges)
             return work.run(watch)
 
 
@@ -190,21 +190,20 @@ class _Work:
     displaced: dict[str, int]
     rules: ChosenRules
     folder: Place
-    # By which commit terms had been purged when ours were looked up.
-    purged: int | None
+    # The last purge that had begun, and the last that had ended, when our terms were looked up.
+    purges: tuple[int, int]
 
     def run(self, watch: Stopwatch) -> ChangeReport:
         table = self.store.facts.table
         transaction = self.change.transaction
         for _ in range(_ATTEMPTS):
             base = table.snapshot()
-            if self.change.how.rules is None and not self.rules.stand_in(base):
-                rules = chosen_rules(self.store, None)
-                if rules.digest != self.rules.digest:
-                    # Another writer has changed the rules, and we came without any of our own.
-                    add_constants(self.store, self.engine, rules)
-                    return replace(self, rules=rules).run(watch)
-            if base.transaction(PURGED_BY) != self.purged:
+            if not isinstance(self.change.how.rules, tuple) and not self.rules.fit(base):
+                # Another writer has changed the rules that ours were chosen for.
+                rules = chosen_rules(self.store, self.change.how.rules)
+                add_constants(self.store, self.engine, rules)
+                return replace(self, rules=rules).run(watch)
+            if _purges(base) != self.purges:
                 return self._with_terms_again(base).run(watch)
             if transaction is not None and _applied(base, transaction):
                 return _repeated(base.version, self.change, self.engine, watch)
@@ -220,6 +219,9 @@ class _Work:
             except CommitRace:
                 table.discard(action.path for action in commit.add)
                 continue
+            begun, ended = self.purges
+            if begun > ended:  # it may have taken our terms meanwhile, or died while it did
+                self._with_terms_again(base)
             return self._report(version, store, asserted, repaired, base, watch)
         raise Conflict(
             f"{self.store.place.address}: {_ATTEMPTS} other commits came first;"
@@ -231,7 +233,7 @@ class _Work:
         add_constants(self.store, self.engine, self.rules, anew=True)
         sides = (self.sides["add"], self.sides["patch"])
         displaced = _add_terms(self.store, self.engine, sides)
-        return replace(self, displaced=displaced, purged=base.transaction(PURGED_BY))
+        return replace(self, displaced=displaced, purges=_purges(base))
 
     # --- What is asked for -----------------------------------------------------------------------
 
@@ -402,6 +404,11 @@ class _Work:
             files_stored=len(base.files),
             rows_stored=sum(file.rows for file in base.files),
         )
+
+
+def _purges(base: Snapshot) -> tuple[int, int]:
+    """Return the numbers of the commits that began the last purge of terms, and ended one."""
+    return base.transaction(PURGING) or 0, base.transaction(PURGED) or 0
 
 
 def _applied(base: Snapshot, transaction: tuple[str, int]) -> bool:

@@ -48,5 +48,6 @@ def choose(
         share = f"{removed / asserted:.0%}"
         return Choice("rebuild", f"{share} of the asserted triples go")
     if removed:
-        return Choice("bf", f"{counted(removed, 'triple')} of {asserted:,} go")
+        go = "goes" if removed == 1 else "go"
+        return Choice("bf", f"{counted(removed, 'triple')} of {asserted:,} {go}")
     return Choice("bf", "few rules change" if before.rules != after.rules else "")

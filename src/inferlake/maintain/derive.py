@@ -16,12 +16,12 @@ from inferlake.evaluate.closure import Closure, Rules, evaluate
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.evaluate.report import Round
 from inferlake.maintain.choice import Algorithm
+from inferlake.maintain.rules import Wanted
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.plan.clauses import Layout
 from inferlake.plan.compile import Options
 from inferlake.plan.patterns import Patterns
-from inferlake.rules.load import RuleText
 from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import LAYERS, Layer, Store
@@ -161,9 +161,9 @@ _ADOPTED_FACTS = 100_000
 
 @dataclass(frozen=True)
 class Derivation:
-    """How a change is to derive: under which rules (None: the store's own), how far, and how."""
+    """How a change is to derive: under which rules, how far, and how."""
 
-    rules: tuple[str | RuleText, ...] | None = None
+    rules: Wanted = None
     limits: Limits = field(default_factory=Limits)
     options: Options = field(default_factory=Options)
     algorithm: Algorithm = "auto"

@@ -20,7 +20,7 @@ from inferlake.session import Engine, union
 from inferlake.store import Store
 from inferlake.store.facts import TRIPLE
 from inferlake.store.layout import place_terms
-from inferlake.store.store import PURGE, PURGED_BY, RULES
+from inferlake.store.store import PURGED, PURGED_TO, PURGING, RULES
 from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, add_action
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _ATTEMPTS = 20
+_INFO = {"operation": "purge"}
 
 # Files of the dictionary that no commit ever named may belong to a writer at work: the vacuum that
 # comes before a purge decides on those.
@@ -39,7 +40,7 @@ _USED_SQL = "SELECT terms.* FROM {terms} terms LEFT SEMI JOIN {used} used ON ter
 
 def must_purge(store: Store, oldest_kept: int) -> bool:
     """Tell whether something was forgotten that no kept version knows, and its terms are there."""
-    purged = store.snapshot().transaction(PURGE) or 0
+    purged = store.snapshot().transaction(PURGED_TO) or 0
     return any(
         one.info.get("forgets") and purged < one.version <= oldest_kept for one in store.history()
     )
@@ -48,9 +49,11 @@ def must_purge(store: Store, oldest_kept: int) -> bool:
 def purge(store: Store, engine: Engine, oldest_kept: int) -> int:
     """Delete the terms that no kept version uses, and return how many there were.
 
-    A writer may meanwhile commit a fact with such a term, which it found in the dictionary. So the
-    facts get a commit too: whoever commits before it is seen here, and its terms are put back;
-    whoever commits after it has to look at the dictionary again. Rules go the same way.
+    A writer may meanwhile commit a fact with such a term, which it found in the dictionary. So a
+    purge is announced by a commit to the facts, and another one ends it: whoever commits before the
+    first is seen here; whoever commits between them looks at the dictionary again, before and
+    after, should this process die; and whoever commits behind them looks again before. Rules go
+    the same way.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -73,12 +76,20 @@ class _Purge:
     _lost_rules: dict[str, tuple[RuleText, ...]] = field(default_factory=dict)
 
     def run(self) -> int:
+        self._announce()
         facts = self.store.facts.table.snapshot()
         gone = self._drop_terms(self._used(facts))
         self._drop_rules()
         self._mark(facts)
         self._delete_files()
         return gone
+
+    def _announce(self) -> None:
+        """Tell writers that terms are about to go."""
+        table = self.store.facts.table
+        facts = table.snapshot()
+        marks = {PURGING: facts.version + 1}
+        table.commit(facts, Commit(_INFO, transactions=marks, changes_data=False))
 
     # --- What is used ----------------------------------------------------------------------------
 
@@ -150,7 +161,7 @@ class _Purge:
             actions += self._apart(needed)
         if removed:
             try:
-                table.commit(base, Commit({"operation": "purge"}, actions, removed))
+                table.commit(base, Commit(_INFO, actions, removed))
             except CommitRace:
                 table.discard(action.path for action in actions)
                 raise
@@ -195,10 +206,9 @@ class _Purge:
     def _mark(self, facts: Snapshot) -> None:
         """Commit to the facts that terms were purged; put back what a writer still needed."""
         table = self.store.facts.table
-        info = {"operation": "purge"}
         while True:
-            marks = {PURGE: self.oldest_kept, PURGED_BY: facts.version + 1}
-            commit = Commit(info, transactions=marks, changes_data=False)
+            marks = {PURGED_TO: self.oldest_kept, PURGED: facts.version + 1}
+            commit = Commit(_INFO, transactions=marks, changes_data=False)
             try:
                 table.commit(facts, commit)
                 return

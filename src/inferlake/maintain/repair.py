@@ -16,9 +16,9 @@ from inferlake.evaluate.blocks import Block, FileBlock, Scratch, Without
 from inferlake.evaluate.closure import Closure, Rules, relation
 from inferlake.evaluate.contradictions import Broken
 from inferlake.evaluate.described import READ_BY_DRIVER, Describer
-from inferlake.evaluate.removal import Work
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.retract import Retracted, Retraction
+from inferlake.evaluate.sets import Work
 from inferlake.maintain.choice import Choice, choose
 from inferlake.maintain.derive import AddedBlock, Derivation, Deriver, TableScratch
 from inferlake.maintain.rules import ChosenRules

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from inferlake.evaluate.removal import Work
 from inferlake.evaluate.report import Contradiction, Round
+from inferlake.evaluate.sets import Work
 from inferlake.input import Bad
 from inferlake.progress import counted, one_line
 

@@ -8,11 +8,34 @@ from typing import Any
 
 import pyarrow as pa
 
+from inferlake.errors import InputError
 from inferlake.rules.load import DEFAULT, RuleText, compiled, read_rules
 from inferlake.rules.model import Program
 from inferlake.session import Engine
 from inferlake.store.store import RULES, Store
 from inferlake.store.table import Snapshot
+
+
+@dataclass(frozen=True)
+class RuleChange:
+    """Rules to add to those that a version has, and the names of those to take away."""
+
+    add: tuple[RuleText, ...] = ()
+    remove: tuple[str, ...] = ()
+
+    def of(self, there: Iterable[RuleText]) -> tuple[RuleText, ...]:
+        """Return the rules that come of those there are."""
+        texts = {text.name: text for text in there}
+        known = ", ".join(texts) or "none"
+        for name in dict.fromkeys(self.remove):
+            if name not in texts:
+                raise InputError(f"no rules {name} in the store; it has: {known}")
+            del texts[name]
+        return tuple((texts | {text.name: text for text in self.add}).values())
+
+
+# Rules by name or text; or how to change those that the store has; or None, for those.
+Wanted = tuple[str | RuleText, ...] | RuleChange | None
 
 
 @dataclass(frozen=True)
@@ -23,6 +46,8 @@ class ChosenRules:
     texts: tuple[RuleText, ...]
     digest: str
     program: Program
+    # What the version said of its rules that these were chosen for.
+    over: dict[str, Any] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -38,16 +63,23 @@ class ChosenRules:
         said = self.store.facts.table.last_said(snapshot, RULES)
         return said is not None and said["digest"] == self.digest
 
+    def fit(self, snapshot: Snapshot) -> bool:
+        """Tell whether a version has the rules that these were chosen for."""
+        return self.store.facts.table.last_said(snapshot, RULES) == self.over
 
-def chosen_rules(store: Store, named: Iterable[str | RuleText] | None) -> ChosenRules:
+
+def chosen_rules(store: Store, wanted: Wanted) -> ChosenRules:
     """Return the rules for the next version of a store that exists."""
-    texts = None if named is None else read_rules(named)
-    if texts is None:
-        texts = store.rules_at(store.snapshot())
-    if texts is None:
-        texts = read_rules(DEFAULT)
+    newest = store.snapshot()
+    if isinstance(wanted, tuple):
+        texts = read_rules(wanted)
+    else:
+        there = store.rules_at(newest)
+        texts = read_rules(DEFAULT) if there is None else there
+        texts = texts if wanted is None else wanted.of(there or ())
     program = compiled(texts)  # what is wrong with them must show before anything is written
-    return ChosenRules(store, texts, store.rules.save(texts), program)
+    over = store.facts.table.last_said(newest, RULES)
+    return ChosenRules(store, texts, store.rules.save(texts), program, over)
 
 
 def add_constants(store: Store, engine: Engine, rules: ChosenRules, *, anew: bool = False) -> None:

@@ -42,6 +42,10 @@ _NEW_SQL = """
     FROM seen LEFT JOIN known ON seen.id = known.id
     WHERE known.id IS NULL OR known.term <> seen.term OR known.term <> seen.last"""
 
+_PLAIN_SQL = """
+    SELECT terms.id, terms.term FROM {terms} terms LEFT ANTI JOIN {displaced} displaced
+      ON terms.term = displaced.term"""
+
 _STRANGERS_SQL = """
     SELECT DISTINCT terms.term FROM {stored} stored JOIN {terms} terms ON stored.id = terms.id
     WHERE stored.term <> terms.term"""
@@ -111,6 +115,10 @@ class Dictionary:
     ) -> dict[str, int]:
         snapshot = self.table.snapshot()
         displaced = self.displaced(engine, snapshot)
+        if displaced:  # they have their places, and would now be taken for new
+            apart = engine.session.createDataFrame(_term_table(displaced))
+            terms = engine.sql(_PLAIN_SQL, terms=terms, displaced=apart)
+            few = None if few is None else frozenset(p for p in few if p[1] not in displaced)
         ids = None if few is None else frozenset(id for id, _ in few)
         stored = self.frame(engine, snapshot, ids)
         if few is not None and ids is not None and len(ids) == len(few):
@@ -127,6 +135,7 @@ class Dictionary:
         files = self._write(new, count)
         moved: dict[str, int] = {}
         if sum(file.nulls["term"] for file in files):
+            self.table.discard(file.path for file in files)
             disputed = {row.id for row in new.where("term IS NULL").collect()}
             owners, homeless = _settled(terms, stored, disputed, displaced)
             moved = _housed(

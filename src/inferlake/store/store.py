@@ -36,10 +36,11 @@ _FOLDERS = ("terms", "facts", "rules", "_staging")
 # The key under which a commit names its rules.
 RULES = "rules"
 
-# The applications under which the facts' log says that terms were purged: up to which version, and
-# by which commit. The former can be the same for two purges at once.
-PURGE = "inferlake-purge"
-PURGED_BY = "inferlake-purged-by"
+# The applications under which the facts' log says that terms are about to be purged, and that they
+# were, each with the number of that commit; and up to which version.
+PURGING = "inferlake-purging"
+PURGED = "inferlake-purged"
+PURGED_TO = "inferlake-purged-to"
 
 # N-Triples text is about this many times the bytes of the tables; it only decides between engines.
 _INFLATION = 12
@@ -95,7 +96,11 @@ class Store:
     def rules_at(self, snapshot: Snapshot) -> tuple[RuleText, ...] | None:
         """Return the rules that a version was closed under; None before there were any."""
         said = self.facts.table.last_said(snapshot, RULES)
-        return None if said is None else self.rules.read(said["digest"])
+        if said is None:
+            return None
+        # Equal texts are one file, whatever they are called.
+        texts = zip(said["names"], self.rules.read(said["digest"]), strict=True)
+        return tuple(replace(text, name=name) for name, text in texts)
 
     def exists(self) -> bool:
         """Tell whether a store is there; raise where none can be, or something else is."""
