@@ -22,7 +22,7 @@ from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from tests.property.programs import chains, programs, triples
 
-EXAMPLES = {"sail": 8, "spark": 1}
+EXAMPLES = {"sail": 6, "spark": 1}
 PROFILES = ["rdfs", "rdfs-full", "owl-horst", "owl2rl"]
 
 # Blank nodes get the scope of their file, which the reference knows nothing of.
