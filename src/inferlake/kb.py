@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     # Paths, one or several, or a DataFrame of triples.
     Inputs = Path | Sequence[Path] | DataFrame | None
 
+# Operations that make a version of the same facts.
+_ARRANGING = ("compact", "vacuum", "purge")
+
 LayerChoice = Literal["all", "asserted", "derived"]
 
 
@@ -241,7 +244,7 @@ class KnowledgeBase:
         if not _names(add) and not _names(remove):
             raise InputError(f"nothing to change: name rules to add or to remove; it has: {known}")
         if NONE in _names(add):
-            raise InputError(f"none is no rules to add; remove those there are: {known}")
+            raise InputError(f"none stands for no rules: remove those there are ({known}) instead")
         rules = RuleChange(read_rules(_names(add)), _names(remove))
         compiled(rules.of(there))  # before any work
         return self._apply(
@@ -291,15 +294,22 @@ class KnowledgeBase:
     ) -> Changes:
         """Return which triples became true from one version to another, and which ceased to be.
 
-        By default from the version before to this one. Iterate over the result, whose rows have
-        change (added or removed), subject, predicate and object; or take its `frame`.
+        By default those of the last change up to this version. Iterate over the result, whose rows
+        have change (added or removed), subject, predicate and object; or take its `frame`.
         """
         later = self._store.require().snapshot(self._at if to_version is None else to_version)
-        start = max(0, later.version - 1) if from_version is None else from_version
+        start = self._before(later) if from_version is None else from_version
         earlier = self._store.snapshot(start)
         if start > later.version:
             raise InputError(f"version {start} is later than {later.version}: swap them")
         return changes(self._store, self._sessions.for_reading(), earlier, later, _layers(layer))
+
+    def _before(self, later: Snapshot) -> int:
+        """Return the version before the last change, behind which files may have been arranged."""
+        for one in self._store.history():
+            if one.version <= later.version and one.operation not in _ARRANGING:
+                return max(0, one.version - 1)
+        return 0
 
     def export_changes(
         self,
@@ -389,7 +399,7 @@ class KnowledgeBase:
         watch = Stopwatch(self._progress)
         with explained(self._store.place, engine, "the facts are as they were"):
             with watch.phase("facts"):
-                facts = compact_facts(engine, self._store.facts, self._arities(snapshot))
+                facts = compact_facts(engine, self._store.facts, self._arities)
             with watch.phase("terms"):
                 terms = compact_terms(engine, self._store.terms)
         return CompactReport(facts.version, facts, terms, engine.name, watch.seconds)
@@ -454,6 +464,8 @@ class KnowledgeBase:
         If something was forgotten that no kept version knows, its terms are deleted too.
         """
         self._writable()
+        if not isinstance(older_than, timedelta):
+            raise InputError(f"older_than is a timedelta, not {older_than!r}: timedelta(hours=1)")
         snapshot = self._snapshot()  # refuses what this release cannot read, before any deletion
         done = vacuum(self._store, older_than)
         if must_purge(self._store, done.oldest_kept):
@@ -494,6 +506,12 @@ def _source(inputs: list[Any], format: str | None, role: str = "add") -> Source:
     frames = [item for item in inputs if hasattr(item, "sparkSession")]
     if frames and len(inputs) > 1:
         raise InputError("give a DataFrame alone: it becomes a version of its own")
+    for item in inputs:
+        if not isinstance(item, str | os.PathLike) and item not in frames:
+            raise InputError(
+                f"a {type(item).__name__} is no input: give paths, or a PySpark DataFrame"
+                " (session.createDataFrame makes one of a pandas frame)"
+            )
     if frames and role == "patch":
         raise InputError("a patch is a file; give DataFrames as add and remove")
     if frames:

@@ -204,7 +204,7 @@ def test_a_frame_of_triples_can_be_loaded(
     )
     assert [other.load(frame).added, other.load(frame).added] == [1, 0]
     assert any(line.endswith('<http://b> "a" .') for line in exported(other, tmp_path))
-    with pytest.raises(InputError, match=r"the DataFrame: .*\n    ! x <http://b>"):
+    with pytest.raises(InputError, match=r"the DataFrame: not a triple.*\n    x <http://b>"):
         other.load(
             engine.sql("SELECT 'x' AS subject, '<http://b>' AS predicate, '\"a\"' AS object")
         )

@@ -338,7 +338,7 @@ def test_rules_that_are_not_there_cannot_be_removed(sail: KnowledgeBase) -> None
 def test_a_change_without_rules_is_refused(sail: KnowledgeBase) -> None:
     with pytest.raises(InputError, match="nothing to change: name rules to add or to remove"):
         sail.change_rules()
-    with pytest.raises(InputError, match="none is no rules to add; remove those there are: rdfs"):
+    with pytest.raises(InputError, match=r"none stands for no rules: remove those .*rdfs"):
         sail.change_rules(add="none")
     with pytest.raises(InputError, match="no algorithm 'guess': choose auto, bf"):
         sail.change_rules(add="rdfs", algorithm="guess")  # type: ignore[arg-type]

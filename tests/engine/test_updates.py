@@ -153,6 +153,47 @@ def test_what_is_removed_and_still_follows_stays_as_derived(
 
 
 @in_process
+@algorithms
+def test_schema_that_data_gave_does_not_prove_itself(
+    engine: Engine, tmp_path: Path, algorithm: Algorithm
+) -> None:
+    """Its transitivity derives what makes it transitive, once something else has."""
+    story = Story(engine, tmp_path, "owl-horst")
+    story.load(
+        """:R owl:onProperty :p ; owl:hasValue :x3 ; rdfs:subClassOf owl:TransitiveProperty .
+           :T rdfs:subClassOf owl:TransitiveProperty . :p :p :x2 . :x2 :p :x3 . :p a :T .
+           :u :q :v, :v1, :v2, :v3 ."""
+    )
+    story.update(algorithm, remove=":p a :T .")
+
+
+@in_process
+@algorithms
+def test_a_property_that_is_no_longer_used_is_none(
+    engine: Engine, tmp_path: Path, algorithm: Algorithm
+) -> None:
+    story = Story(engine, tmp_path, "rdfs-full")
+    story.load("".join(f":u{n} :q :u{n + 1} .\n" for n in range(8)) + ":x :c :y .")
+    story.update(algorithm, remove=":x :c :y .")
+
+
+@in_process
+@algorithms
+def test_schema_of_data_goes_with_schema_that_is_said(
+    engine: Engine, tmp_path: Path, algorithm: Algorithm
+) -> None:
+    rules = """@schema [?c, rdfs:subClassOf, ?d] .
+        [?c, rdfs:subClassOf, ?e] :- [?c, rdfs:subClassOf, ?d], [?d, rdfs:subClassOf, ?e] .
+        [?x, a, ?d] :- [?c, rdfs:subClassOf, ?d], [?x, a, ?c] .
+        [?c, rdfs:subClassOf, ?d] :- [?c, :under, ?d] ."""
+    story = Story(engine, tmp_path, rules)
+    filler = "".join(f":f{n} :p :g{n} .\n" for n in range(20))
+    story.load(filler + ":X :under :A . :A rdfs:subClassOf :B . :B rdfs:subClassOf :C . :i a :X .")
+    story.update(algorithm, remove=":A rdfs:subClassOf :B .")
+    story.update(algorithm, add=":A rdfs:subClassOf :B .", remove=":X :under :A .")
+
+
+@in_process
 def test_a_contradiction_ends_with_what_caused_it(engine: Engine, tmp_path: Path) -> None:
     story = Story(engine, tmp_path, "false :- [?x, a, :Cat], [?x, a, :Dog] .")
     assert story.load(":tom a :Cat, :Dog . :rex a :Dog .").contradictions

@@ -207,7 +207,7 @@ def test_a_removal_during_a_compaction_stays_removed(
         store.facts.table.commit(base, Commit({"operation": "remove"}, actions))
 
     _meanwhile(monkeypatch, "compact", remove)
-    compact_facts(sail, store.facts, {})
+    compact_facts(sail, store.facts, lambda base: {})
     assert facts(Path(loaded.path)) == expected
     loaded.compact()
     assert facts(Path(loaded.path)) == expected
@@ -223,7 +223,7 @@ def test_of_two_compactions_at_once_the_later_gives_up(
 
     def compact() -> None:
         if name == "facts":
-            compact_facts(sail, store.facts, {})
+            compact_facts(sail, store.facts, lambda base: {})
         else:
             compact_terms(sail, store.terms)
 

@@ -38,7 +38,9 @@ def _deriving(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of commands that read triples and derive from them."""
     options = (
         click.option(
-            "--format", help="nt, nq, ttl, trig, rdf, jsonld or n3; by default the suffix says."
+            "--format",
+            help="nt, nq, ttl, trig, rdf, jsonld or n3 (patches: rdfp or ru); by default the suffix"
+            " says.",
         ),
         click.option(
             "--on-error",

@@ -50,7 +50,8 @@ class Removal(Sets):
 
     # Facts without a proof: they are to be deleted.
     gone: list[Block] = field(default_factory=list)
-    _examined: list[Block] = field(default_factory=list)
+    # Facts that lost a derivation, and those removed.
+    examined: list[Block] = field(default_factory=list)
 
     def bf(self, seeds: Block) -> None:
         """Find what is gone, asking each fact for another proof before its consequences go."""
@@ -68,21 +69,18 @@ class Removal(Sets):
 
     def _walk(self, seeds: Block, unproved: Callable[[Block], Block | None]) -> None:
         """Follow what is gone to its consequences, as far as facts are `unproved`."""
-        self._examined.append(seeds)
+        self.examined.append(seeds)
         batch: Block | None = seeds
         while batch is not None:
             lost = unproved(batch)
-            stepped = None if lost is None else self._consequences(lost, self.standing.steps)
+            stepped = None if lost is None else self._consequences((lost,), self.standing.steps)
             more = None if stepped is None else unproved(stepped)
             both = tuple(block for block in (lost, more) if block is not None)
-            batch = self._consequences_of(both, self.standing.rules) if both else None
+            batch = self._consequences(both, self.standing.rules) if both else None
             self.gone += both
-        self.account.work.examined = rows_of(self._examined)
+        self.account.work.examined = rows_of(self.examined)
 
-    def _consequences(self, lost: Block, groups: tuple[Group, ...]) -> Block | None:
-        return self._consequences_of((lost,), groups)
-
-    def _consequences_of(self, lost: tuple[Block, ...], groups: tuple[Group, ...]) -> Block | None:
+    def _consequences(self, lost: tuple[Block, ...], groups: tuple[Group, ...]) -> Block | None:
         """Return what groups derived with facts that are lost now, if it was not looked at yet."""
         there = self._known_without(self.gone)
         ranges = Ranges(self._known_without([*self.gone, *lost]), lost, there)
@@ -90,11 +88,11 @@ class Removal(Sets):
         if query is None:
             return None
         began = time.perf_counter()
-        made = self._new(query, self._examined)
+        made = self._new(query, self.examined)
         if made is None:
             return None
         self.account.work.deletion += parquet.total(made.at, made.files, "n")
-        return self._kept(DELETE, made, self._examined, began)
+        return self._kept(DELETE, made, self.examined, began)
 
     # --- Counting --------------------------------------------------------------------------------
 
@@ -147,6 +145,7 @@ class Removal(Sets):
         inner = Removal(self.queries, standing, Account(self.account.hear), among, wanted)
         inner.bf(lost)
         self.gone += inner.gone
+        self.examined += inner.examined
         self.account.work += inner.account.work
 
     # --- DRed ------------------------------------------------------------------------------------

@@ -3,9 +3,9 @@
 The schema is closed on the driver, without what goes. The rules put together with it are compared
 with those from before: what the lost ones derived is in question together with the removed facts.
 
-Schema that rules derive from data is taken to stay. If the removal then finds that some of it
-went, or that a schema fact which went can still be derived from data, that was wrong, and all is
-done once more with the rules as they are written.
+Schema that rules derive from data is taken to stay. If some of it comes into question, or a schema
+fact which went can still be derived from data, all is done once more with the rules as they are
+written; and at once if the schema itself, or the rules, change beside it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from inferlake.evaluate.blocks import Block, FrameBlock, Without, matching_sql
 from inferlake.evaluate.described import Described
@@ -29,9 +29,6 @@ from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import FactInput, Query, Range, TableInput, add_variant
 from inferlake.plan.strata import parts
 
-if TYPE_CHECKING:
-    pass
-
 Algorithm = Literal["bf", "dred", "counting"]
 
 
@@ -40,10 +37,7 @@ class Retracted:
     """What no longer follows."""
 
     gone: tuple[Block, ...]
-    rounds: tuple[Round, ...]
     work: Work
-    # Whether the rules had to run as they are written.
-    plain: bool
 
 
 @dataclass
@@ -75,17 +69,20 @@ class Retraction:
     def _attempt(self, algorithm: Algorithm, patterns: tuple[Row, ...]) -> Retracted | None:
         """Remove with rules specialised by `patterns`, or return None if their facts change."""
         schema = self._schema(patterns)
+        if schema.from_data and schema.after is not schema.before:
+            # What the schema says of itself is closed beside the rules: nobody would ask whether a
+            # fact that data gave follows from what is left of the schema.
+            return None
         seeds = self._seeds(schema)
         if seeds is None:
-            return Retracted((), (), Work(), not schema.patterns)
+            return Retracted((), Work())
         account = Account(self.listen)
         removal = Removal(self.queries, self._standing(schema), account)
         run = {"bf": removal.bf, "dred": removal.dred, "counting": removal.counting}[algorithm]
         run(seeds)
-        if schema.patterns and self._moved(schema, removal.gone):
+        if schema.patterns and self._moved(schema, removal):
             return None
-        plain = not schema.patterns
-        return Retracted(tuple(removal.gone), tuple(account.rounds), account.work, plain)
+        return Retracted(tuple(removal.gone), account.work)
 
     # --- The schema ------------------------------------------------------------------------------
 
@@ -113,19 +110,29 @@ class Retraction:
                     axioms = compile_plan(self.kept, patterns, left, options)
             demoted = {row for plan in (before, alone, after, axioms) for row in plan.demoted}
             if not demoted:
-                return _Schema(patterns, before, after, axioms.schema)
+                return _Schema(patterns, before, after, axioms.schema, frozenset(from_data))
             patterns = finder.patterns = tuple(row for row in patterns if row not in demoted)
 
-    def _moved(self, schema: _Schema, gone: list[Block]) -> bool:
-        """Tell whether the removal changed the schema in a way that the plan did not foresee."""
+    def _moved(self, schema: _Schema, removal: Removal) -> bool:
+        """Tell whether the removal changed the schema in a way that the plan did not foresee.
+
+        Or may have: rules that are made of a schema fact can prove it in a circle. So one that data
+        gave must not have come into question.
+        """
         wanted = Patterns(schema.patterns)
         foreseen = {f for f in schema.before.schema - schema.after.schema if wanted.cover(f)}
-        went: set[Fact] = set()
-        frame = self.queries.facts(gone, wanted)
-        if frame is not None:
-            where = matching_sql(schema.patterns, self.queries.layout)
-            went = {self.queries.layout.fact(row) for row in frame.where(where).collect()}
-        return went != foreseen
+        if self._among(removal.gone, schema.patterns) != foreseen:
+            return True
+        in_doubt = schema.from_data and self._among(removal.examined, schema.patterns)
+        return bool(in_doubt and in_doubt & schema.from_data)
+
+    def _among(self, blocks: list[Block], patterns: tuple[Row, ...]) -> set[Fact]:
+        """Return the schema facts among blocks."""
+        frame = self.queries.facts(blocks, Patterns(patterns))
+        if frame is None:
+            return set()
+        layout = self.queries.layout
+        return {layout.fact(row) for row in frame.where(matching_sql(patterns, layout)).collect()}
 
     # --- What goes, and what stays ---------------------------------------------------------------
 
@@ -194,6 +201,8 @@ class _Schema:
     after: Plan
     # What is left of the schema, closed, without what only data says; it needs no proof.
     axioms: frozenset[Fact]
+    # What only data says of the schema.
+    from_data: frozenset[Fact]
 
 
 def _filled(facts: Iterable[Fact]) -> tuple[tuple[int, ...], ...]:

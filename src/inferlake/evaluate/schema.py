@@ -46,7 +46,7 @@ class SchemaFacts:
         if not self.patterns or not near:
             return set()
         prints = tuple(block.fingerprint(wanted) for block in near)
-        key = None if None in prints else (prints, self.patterns)
+        key = None if None in prints else (prints, self.patterns, self.most)
         if key is not None and key in _REMEMBERED:
             return set(_REMEMBERED[key])
         found = self._collected(near, wanted)

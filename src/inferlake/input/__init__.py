@@ -2,6 +2,6 @@
 
 from inferlake.input.files import FORMATS, InputFile, discover
 from inferlake.input.frames import FRAME
-from inferlake.input.stage import Bad, Staged, stage
+from inferlake.input.stage import FEW, Bad, Staged, stage
 
-__all__ = ["FORMATS", "FRAME", "Bad", "InputFile", "Staged", "discover", "stage"]
+__all__ = ["FEW", "FORMATS", "FRAME", "Bad", "InputFile", "Staged", "discover", "stage"]

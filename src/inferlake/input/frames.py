@@ -17,6 +17,20 @@ COLUMNS = ("subject", "predicate", "object")
 FRAME = InputFile("the DataFrame", "nt", None, 0, 0, scoped=False, stored_labels=True)
 
 
+_MARK = "! "
+_NOT_A_TRIPLE = (
+    "not a triple: subject, predicate and object are one term each, in N-Triples form, and none is"
+    " null"
+)
+
+
+def frame_error(text: str | None, message: str) -> tuple[str | None, str]:
+    """Return a bad row of the frame as it was, and what is wrong with it."""
+    if text is None or not text.startswith(_MARK):
+        return text, message
+    return text.removeprefix(_MARK), _NOT_A_TRIPLE
+
+
 def frame_lines(frame: DataFrame) -> DataFrame:
     """Return the triples of `frame` as lines of N-Triples; rows with a null are bad statements.
 
@@ -28,11 +42,20 @@ def frame_lines(frame: DataFrame) -> DataFrame:
             f"the DataFrame has no column {missing[0]}: it needs subject, predicate and object,"
             " as text in N-Triples form, for example <http://example.org/a>"
         )
+    kinds = dict(frame.dtypes)
+    for name in COLUMNS:
+        if kinds[name] != "string":
+            raise InputError(
+                f"the DataFrame's column {name} is {kinds[name]}, not text: write terms in"
+                ' N-Triples form, for example "5"^^<http://www.w3.org/2001/XMLSchema#integer>'
+            )
     terms = ", ' ', ".join(COLUMNS)
     # Text that would be a comment, two lines, or terms of other columns is one bad statement: the
     # mark in front of it lets no parser take it for anything else.
-    shown = "translate(concat_ws(' ', subject, predicate, object), '\\n\\r', '  ')"
-    line = f"IF(coalesce({_ONE_STATEMENT}, FALSE), concat({terms}, ' .'), concat('! ', {shown}))"
+    words = ", ".join(f"coalesce({name}, 'NULL')" for name in COLUMNS)
+    shown = f"translate(concat_ws(' ', {words}), '\\n\\r', '  ')"
+    bad = f"concat('{_MARK}', {shown})"
+    line = f"IF(coalesce({_ONE_STATEMENT}, FALSE), concat({terms}, ' .'), {bad})"
     return frame.selectExpr("0 AS file", f"'{FRAME.scope}' AS scope", f"{line} AS value")
 
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from inferlake import parquet
 from inferlake.errors import EngineError, InferlakeError, InputError
 from inferlake.input.files import InputFile, examined
-from inferlake.input.frames import FRAME, frame_lines
+from inferlake.input.frames import FRAME, frame_error, frame_lines
 from inferlake.input.locate import Bad, locate
 from inferlake.input.parse import Parser
 from inferlake.input.rows import PARSED_SQL
@@ -305,7 +305,7 @@ class _Stage:
             for r in rows
         )
         if self.frame is not None:
-            return tuple(bad for bad, _ in found)
+            return tuple(_of_frame(bad) for bad, _ in found)
         return tuple(locate(bad, self.files[number]) for bad, number in found)
 
     # --- small answers --------------------------------------------------------------------------
@@ -347,6 +347,11 @@ class _Stage:
         folders = sorted({file.path.split("/")[0] for file in files})
         addresses = [self.folder.child(name).address for name in folders]
         return _Written(self.engine.session.read.schema(columns).parquet(*addresses), files)
+
+
+def _of_frame(bad: Bad) -> Bad:
+    text, message = frame_error(bad.text, bad.message)
+    return replace(bad, text=text, message=message)
 
 
 def _some_odd(seen: _Written) -> bool:

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from inferlake import parquet
 from inferlake.errors import Conflict
-from inferlake.input import InputFile, Staged, stage
+from inferlake.input import FEW, InputFile, Staged, stage
 from inferlake.maintain.derive import Derivation
 from inferlake.maintain.repair import Asserted, Repair, Repaired
 from inferlake.maintain.report import ChangeReport
@@ -38,9 +37,6 @@ if TYPE_CHECKING:
     from inferlake.parquet import DataFile
 
 _ATTEMPTS = 100
-
-# The terms of so many statements are looked up one by one.
-_FEW = 256
 
 # A change with more predicates than this is compared with every file: the list itself costs.
 _MANY_PREDICATES = 10_000
@@ -202,7 +198,8 @@ class _Work:
                 # Another writer has changed the rules that ours were chosen for.
                 rules = chosen_rules(self.store, self.change.how.rules)
                 add_constants(self.store, self.engine, rules)
-                return replace(self, rules=rules).run(watch)
+                displaced = self.store.terms.displaced(self.engine)
+                return replace(self, rules=rules, displaced=displaced).run(watch)
             if _purges(base) != self.purges:
                 return self._with_terms_again(base).run(watch)
             if transaction is not None and _applied(base, transaction):
@@ -237,7 +234,6 @@ class _Work:
 
     # --- What is asked for -----------------------------------------------------------------------
 
-    @cached_property
     def _net(self) -> tuple[_Side | None, _Side | None]:
         """What is added, and what is removed, once the last word on each triple is known."""
         add, remove, patch = (self._side(name) for name in ("add", "remove", "patch"))
@@ -286,7 +282,7 @@ class _Work:
         if name == "patch":
             gone = staged.triples.where("sign = -1")
             terms, few = self.engine.sql(_TERMS_SQL, triples=gone), None
-            if staged.triples_read <= _FEW:
+            if staged.triples_read <= FEW:
                 few = frozenset((row.id, row.term) for row in terms.collect())
         return self.store.terms.strangers(self.engine, terms, few)
 
@@ -294,7 +290,7 @@ class _Work:
 
     def _asserted(self, base: Snapshot, store: Store) -> Asserted:
         """Write the triples that `base` does not have yet, and those it has and is to lose."""
-        add, remove = self._net
+        add, remove = self._net()
         removed = self._removed(base, store, remove) if remove is not None else ()
         asked = 0 if remove is None else remove.distinct(at_least=parquet.rows(removed))
         if add is None:

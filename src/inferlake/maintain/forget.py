@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyoxigraph as ox
@@ -179,8 +180,8 @@ def _compacted(store: Store, engine: Engine) -> int:
     """Rewrite the facts without what is gone, say so in the log, and return the version."""
     for _ in range(_ATTEMPTS):
         try:
-            facts, snapshot = store.facts, store.snapshot()
-            return compact_facts(engine, facts, _arities(store, snapshot), forgets=True).version
+            known = partial(_arities, store)
+            return compact_facts(engine, store.facts, known, forgets=True).version
         except Conflict:
             continue  # another compaction came first, and may have kept what this one drops
     raise Conflict(f"{store.place.address}: other compactions came first; forget it again later")

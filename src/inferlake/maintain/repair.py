@@ -1,8 +1,8 @@
 """Repair: the derived layer of a version, after asserted facts and rules have come and gone.
 
-First what goes: facts that no longer follow are found by `bf` or `dred`, under the rules that
-stay. What is left is closed under those. Then what comes: new facts and new rules derive more, from
-the facts that they can meet. Or everything is derived again from nothing (`rebuild`).
+First what goes: facts that no longer follow are found by `bf`, `dred` or `counting`, under the
+rules that stay. What is left is closed under those. Then what comes: new facts and new rules derive
+more, from the facts that they can meet. Or everything is derived again from nothing (`rebuild`).
 """
 
 from __future__ import annotations
@@ -136,8 +136,9 @@ class Repair:
         version = base.version + 1
         scratch = self._scratch(shape, version)
         deriver = self._deriver(before + after)
-        retracted = Retracted((), (), Work(), plain=False)
-        if asserted.removed or kept.rules != before.rules:
+        retracted = Retracted((), Work())
+        can_lose = bool(asserted.removed) or kept.rules != before.rules
+        if can_lose:
             retracted = self._retracted(deriver, scratch, base, asserted, before, kept, choice)
         gone = retracted.gone
         stored = deriver.stored(base)
@@ -162,11 +163,11 @@ class Repair:
         withdrawn, moved, written = self._withdrawn(deriver, version, asserted, gone)
         return Repaired(
             derived=derived + moved,
-            withdrawn=withdrawn + parquet.rows(both),
+            withdrawn=withdrawn + parquet.rows(both) + _live_rows(dropped),
             actions=actions + written,
             replaced=dropped,
-            algorithm=choice.algorithm if asserted.removed or kept.rules != before.rules else "",
-            reason=choice.reason,
+            algorithm=choice.algorithm if can_lose else "",
+            reason=choice.reason if can_lose else "",
             rounds=tuple(self._rounds),
             work=retracted.work,
             contradictions=tuple(self._told(shape, broken)),

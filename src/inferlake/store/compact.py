@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,17 +36,21 @@ class Compacted:
 
 
 def compact_facts(
-    engine: Engine, facts: FactTable, arities: Mapping[str, int], *, forgets: bool = False
+    engine: Engine,
+    facts: FactTable,
+    arities: Callable[[Snapshot], Mapping[str, int]],
+    *,
+    forgets: bool = False,
 ) -> Compacted:
     """Rewrite every relation and layer without tombstones, triples placed for pruning.
 
     Rows keep the version they were added in, so that a removal committed meanwhile still counts.
-    Relations that `arities` do not know stay as they are. If it `forgets`, the log says that
-    what the old files had and the new ones have not is to be deleted for good.
+    Relations whose `arities` a version does not know stay as they are. If it `forgets`, the log
+    says that what the old files had and the new ones have not is to be deleted for good.
     """
     base = facts.table.snapshot()
     actions: list[AddAction] = []
-    known = {**arities, TRIPLE: TRIPLE_ARITY}
+    known = {**arities(base), TRIPLE: TRIPLE_ARITY}
     for layer, relation in itertools.product(LAYERS, known):
         added = facts.files(base, layer, 1, relation=relation)
         if added:

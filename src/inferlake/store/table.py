@@ -163,7 +163,7 @@ class Table:
         """
         with _store_errors(self.place), _FOLLOWING:
             known._table.update_incremental()
-        return _snapshot(known._table)
+            return _snapshot(known._table)
 
     def _stamps(self, version: int) -> tuple[int | None, int | None]:
         """Return when a version's log entry and the next one were written, if they are there."""

@@ -165,7 +165,11 @@ def test_a_store_that_is_not_there_is_told_and_not_created(
         (("update", "--patch", "a.ttl"), 2, "with --add or --remove"),
         (("update", "--rules", "no.dl"), 5, "neither a profile"),
         (("rules", "--remove", "owl2rl"), 2, "no rules owl2rl in the store; it has: rdfs"),
-        (("rules", "--add", "none"), 2, "none is no rules to add; remove those there are: rdfs"),
+        (
+            ("rules", "--add", "none"),
+            2,
+            "none stands for no rules: remove those there are (rdfs)",
+        ),
         (("rules", "--add", "bad.dl"), 5, "R101"),
         (("changes", "--from", "1", "--to", "0"), 2, "version 1 is later than 0: swap them"),
         (("changes", "--from", "7"), 3, "no version 7; `inferlake history` lists those"),
