@@ -217,6 +217,9 @@ def _sail_session() -> SparkSession:
         # together with skipping pages: arrow-rs then fails now and then (its issues 9239, 10733).
         "SAIL_PARQUET__PUSHDOWN_FILTERS": "true",
         "SAIL_PARQUET__ENABLE_PAGE_INDEX": "false",
+        # Nor with its cache of what filters read, which asks for pages that were not loaded: so the
+        # closure of LUBM(10) under owl2rl failed every time.
+        "SAIL_PARQUET__MAX_PREDICATE_CACHE_SIZE": "0",
         # Small row groups let min/max statistics skip most of a sorted file.
         "SAIL_PARQUET__MAX_ROW_GROUP_SIZE": "131072",
     }
@@ -240,6 +243,9 @@ def _sail_session() -> SparkSession:
 @cache
 def _connect_session(url: str) -> SparkSession:
     """Open a Spark Connect session without touching the process's default session."""
+    # The process may start a JVM later. In the child that becomes it, gRPC's handlers would now and
+    # then abort, and have nothing to do there: it only replaces itself.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with _quiet_imports():
         from pyspark.sql.connect.session import SparkSession as ConnectSession
 

@@ -201,6 +201,31 @@ def test_a_contradiction_ends_with_what_caused_it(engine: Engine, tmp_path: Path
     assert not story.update(remove=":tom a :Cat .").contradictions
 
 
+def test_a_contradiction_is_found_behind_several_rounds(engine: Engine, tmp_path: Path) -> None:
+    """What many rounds derive is written again; the contradiction is in what they had written."""
+    rounds = " ".join(f"[?x, :p{n + 1}, ?y] :- [?x, :p{n}, ?y], [?y, :at, :here] ." for n in range(4))
+    story = Story(engine, tmp_path, f"{rounds} [broken] false :- [?x, :p4, ?y], [?y, :not, ?x] .")
+    assert not story.load(":b :at :here ; :not :a . :c :at :here .").contradictions
+    assert not story.update(add=":a :p0 :c .").contradictions
+    (found,) = story.update(add=":a :p0 :b .").contradictions
+    assert found.rule == "broken"
+    # Still there, though this change has nothing to do with it.
+    assert story.update(add=":d :p0 :c .").contradictions
+    assert not story.update(remove=":a :p0 :b .").contradictions
+
+
+@in_process
+def test_only_what_is_new_is_asked_for_contradictions(engine: Engine, tmp_path: Path) -> None:
+    story = Story(engine, tmp_path, "[both] false :- [?x, a, ?c], [?x, a, ?d], [?c, :not, ?d] .")
+    story.load(":Cat :not :Dog . " + " ".join(f":n{n} a :Cat ." for n in range(50)))
+    assert story.update(add=":n7 a :Dog .").contradictions
+    assert story.update(add=":Cat :not :Cow . :n8 a :Cow .").contradictions
+    assert not story.update(remove=":n7 a :Dog . :n8 a :Cow .").contradictions
+    # A schema triple alone breaks what was sound.
+    assert not story.update(add=":n9 a :Ox .").contradictions
+    assert len(story.update(add=":Ox :not :Cat .").contradictions) == 1
+
+
 def test_removals_come_first_and_what_is_not_asserted_is_counted(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -1,6 +1,6 @@
 """Every way of removing equals the reference evaluator without what was removed.
 
-`INFERLAKE_EXAMPLES=5000 pytest tests/property/test_removal.py` is the long run.
+`bin/test-long` makes the long run.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
 """A store after every change, of facts, schema and rules, equals the reference over what is left.
 
-`INFERLAKE_EXAMPLES=5000 pytest tests/property/test_updates.py` is the long run.
+`bin/test-long` makes the long run.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inferlake.evaluate.reference import closure
+from inferlake.evaluate.reference import closure, contradictions
 from inferlake.kb import KnowledgeBase
 from inferlake.maintain import ALGORITHMS
 from inferlake.plan.compile import Options
@@ -46,6 +47,9 @@ def made_up(draw) -> tuple[list[RuleText], list]:
         RuleText(f"{n}.dl", text_of(Program((rule,), program.schema)))
         for n, rule in enumerate(program.rules)
     ]
+    if draw(st.booleans()):  # what another rule asks for must not be
+        (rule,) = draw(programs(only_triples=True)).rules[:1]
+        texts.append(RuleText("constraint.dl", text_of(Program((replace(rule, heads=()),)))))
     return texts, [fact for fact in found if not any(t.startswith("_:") for t in fact[1])]
 
 
@@ -85,13 +89,18 @@ def check(engine: Engine, folder: Path, texts: list, changes: list, options: Opt
             assert report.removed == len((asserted & set(gone)) - set(new))
             assert report.added == len(set(new) - asserted)
         else:
-            kb.load(come, rules=wanted)
+            report = kb.load(come, rules=wanted)
         asserted = (asserted - set(gone)) | set(new)
         program = compiled(read_rules(rules or ["none"]))
         expected = closure(program, asserted)
         everything = {args for name, args in expected if name == TRIPLE}
         assert found(kb, "asserted") == {args for _, args in asserted}
         assert found(kb, "derived") == everything - {args for _, args in asserted}
+        broken = {(one.rule, one.facts) for one in report.contradictions}
+        if report.more_contradictions:
+            assert broken < contradictions(program, expected)
+        else:
+            assert broken == contradictions(program, expected)
         for name in program.arities.keys() - {TRIPLE}:
             rows = [tuple(row)[:-1] for row in kb.relation(name).collect()]
             assert sorted(rows) == sorted(args for one, args in expected if one == name)

@@ -29,6 +29,8 @@ class Agenda:
     # Schema facts that the plan has been made with.
     schema: set[Fact] = field(default_factory=set)
     plan: Plan = field(init=False)
+    # The rules that closed facts were closed under, with the schema among them.
+    earlier: Plan | None = None
     _stated: set[Fact] = field(default_factory=set)
     _idle: dict[Task, int | None] = field(default_factory=dict)
 
@@ -40,13 +42,12 @@ class Agenda:
         before = self.finder.among(closed)
         self.schema = before | self.finder.among(given)
         self.plan = self._compiled()
-        earlier: Plan | None = None
         if closed:
-            earlier = self.plan  # mostly: few changes touch the schema
+            self.earlier = self.plan  # mostly: few changes touch the schema
             if before != self.schema or under != self.clauses:
-                earlier = compile_plan(under, self.finder.patterns, before, self.options)
-            self._enlist(earlier, None, len(closed))
-        self._enlist(self.plan, earlier, 0)
+                self.earlier = compile_plan(under, self.finder.patterns, before, self.options)
+            self._enlist(self.earlier, None, len(closed))
+        self._enlist(self.plan, self.earlier, 0)
         self._lean = self.options.lean
 
     def follow(self, block: Block) -> bool:

@@ -308,7 +308,8 @@ class Scratch:
         if key not in self._tables:
             place = self.next()
             place.filesystem.create_dir(place.path, recursive=True)
-            arrays = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+            values = zip(*rows, strict=True) if rows else [()] * len(columns)
+            arrays = [pa.array(column, pa.int64()) for column in values]
             file = place.child("table.parquet")
             with file.filesystem.open_output_stream(file.path) as sink:
                 pq.write_table(pa.table(arrays, names=list(columns)), sink)

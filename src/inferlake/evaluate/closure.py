@@ -87,11 +87,17 @@ class Closure:
         names = layout.names
         return {names[row.r]: row["count"] for row in found.groupBy("r").count().collect()}
 
-    def contradictions(self, most: int) -> tuple[list[Broken], bool]:
-        """Return up to `most` broken constraints of each rule, and whether there are more."""
+    def contradictions(self, most: int, *, sound: bool = False) -> tuple[list[Broken], bool]:
+        """Return up to `most` broken constraints of each rule, and whether there are more.
+
+        If the closed facts are `sound`, they break none of the constraints by themselves: then only
+        new facts, and new constraints, are looked at.
+        """
         done = self.fixpoint
-        groups = done.plan.constraints()
-        return contradictions(done.queries, groups, done.blocks, done.texts, most)
+        settled = done.earlier_constraints if sound else ()
+        return contradictions(
+            done.queries, done.plan.constraints(), done.ranges, done.texts, most, settled
+        )
 
 
 def relation(engine: Engine, layout: Layout, blocks: list, name: str) -> DataFrame:

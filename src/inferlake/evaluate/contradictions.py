@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from inferlake.evaluate.blocks import Block
 from inferlake.evaluate.queries import Queries, Ranges
 from inferlake.plan.clauses import Fact, Row, substituted
 from inferlake.plan.groups import Group
-from inferlake.plan.sql import Query, Range, add_witnesses, witness_variables
+from inferlake.plan.sql import Query, Range, add_witnesses, variants, witness_variables
 
 
 @dataclass(frozen=True)
@@ -23,15 +22,16 @@ class Broken:
 def contradictions(
     queries: Queries,
     groups: Iterable[Group],
-    blocks: Iterable[Block],
+    ranges: Ranges,
     texts: dict[int, str],
     most: int,
+    settled: Collection[Group] = (),
 ) -> tuple[list[Broken], bool]:
-    """Return up to `most` ways in which `blocks` break each constraint, and whether there are more.
+    """Return up to `most` ways in which facts break each constraint, and whether there are more.
 
-    `texts` are the terms of the rules' constants.
+    Of constraints that are `settled`, the old facts are known to break none: only what has a new
+    fact in it is asked for. `texts` are the terms of the rules' constants.
     """
-    everywhere = Ranges(all=tuple(blocks))
     query = Query(queries.layout, texts=texts)
     found: list[Broken] = []
     asked: list[Group] = []
@@ -42,10 +42,13 @@ def contradictions(
             found += [_contradiction(group, group.parameters, row) for row in some[:most]]
             more |= len(some) > most
             continue
-        if not everywhere.can_join(group, (Range.ALL,) * len(group.atoms)):
-            continue
-        add_witnesses(query, len(asked), group, most + 1, everywhere)
-        asked.append(group)
+        atoms = len(group.atoms)
+        uses = variants(atoms) if group in settled else [(Range.ALL,) * atoms]
+        some = [places for places in uses if ranges.can_join(group, places)]
+        for places in some:
+            add_witnesses(query, len(asked), group, places, most + 1, ranges)
+        if some:
+            asked.append(group)
     if query.selects:
         counts = [0] * len(asked)
         for row in queries.result(query).collect():

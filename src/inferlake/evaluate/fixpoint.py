@@ -32,6 +32,7 @@ from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.plan.clauses import Clause, Row, Slot
 from inferlake.plan.compile import Options, Plan
+from inferlake.plan.groups import Group
 from inferlake.plan.linear import Entry
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import Query, Range, TableInput, add_expansion, add_variant, variants
@@ -87,9 +88,21 @@ class Fixpoint:
         return [block for block in found if isinstance(block, FileBlock)]
 
     @property
+    def ranges(self) -> Ranges:
+        """The facts by when they came: the closed ones are old, all others new."""
+        old, new = self.blocks[: self._closed], self.blocks[self._closed :]
+        return Ranges(tuple(old), tuple(new), tuple(self.blocks))
+
+    @property
     def plan(self) -> Plan:
         """The rules as they were last specialised."""
         return self._agenda.plan
+
+    @property
+    def earlier_constraints(self) -> tuple[Group, ...]:
+        """The constraints that closed facts were closed under."""
+        earlier = self._agenda.earlier
+        return () if earlier is None else earlier.constraints()
 
     def run(
         self,
@@ -104,7 +117,7 @@ class Fixpoint:
         closed, fresh = list(old), list(given)
         for block in (*closed, *fresh):
             self._known.append(block)
-        self._given = len(self.blocks)
+        self._closed, self._given = len(closed), len(self.blocks)
         self._agenda.begin(closed, fresh, self.clauses if under is None else under)
         if self._agenda.joins:
             self.blocks[len(closed) :] = map(self._known.described, fresh)

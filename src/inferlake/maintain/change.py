@@ -27,7 +27,7 @@ from inferlake.store.dictionary import encoded
 from inferlake.store.facts import Candidates, among, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
-from inferlake.store.store import PURGED, PURGING, RULES, Store
+from inferlake.store.store import PURGED, PURGING, RULES, SOUND, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 from inferlake.terms.shape import quoted
 
@@ -344,7 +344,7 @@ class _Work:
             "withdrawn": repaired.withdrawn,
             "algorithm": repaired.algorithm,
             "rounds": len(repaired.rounds),
-            "inconsistent": bool(repaired.contradictions),
+            SOUND: not repaired.contradictions,
             "read": self._read,
             "bad": sum(staged.bad_count for staged in self._inputs),
             "files": len(self.change.files),

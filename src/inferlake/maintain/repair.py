@@ -31,6 +31,7 @@ from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import Store
 from inferlake.store.facts import ANY, Candidates, among, not_among, stored_columns
+from inferlake.store.store import SOUND
 from inferlake.store.table import LiveFile, Snapshot
 
 if TYPE_CHECKING:
@@ -151,13 +152,15 @@ class Repair:
             added = self._triples(shape, asserted.written)
         deriver = self._deriver(after, shape)
         actions: tuple[AddAction, ...] = self.store.facts.actions(both, "derived", sign=-1)
-        derived = 0
+        derived, broken, more = 0, [], False
+        sound = self.store.facts.table.last_said(base, SOUND) is True
         if added.rows or kept.rules != after.rules:
             closure = deriver.close(scratch, stored, [added], under=kept)
             derived = closure.derived
+            # Before it is published: the files of a closure that is written again go with that.
+            broken, more = closure.contradictions(_SHOWN, sound=sound)
             actions += self._published(deriver, scratch, closure, version)
-            broken, more = closure.contradictions(_SHOWN)
-        else:
+        elif not sound:
             broken, more = self._contradictions(deriver, scratch, stored)
         dropped = tuple(f for f in base.files if f.partition["relation"] not in self._relations)
         withdrawn, moved, written = self._withdrawn(deriver, version, asserted, gone)

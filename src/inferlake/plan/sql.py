@@ -205,9 +205,11 @@ class _Join:
 _TERMS = TermInput()
 
 
-def add_witnesses(query: Query, number: int, group: Group, most: int, of: object) -> None:
+def add_witnesses(
+    query: Query, number: int, group: Group, ranges: tuple[Range, ...], most: int, of: object
+) -> None:
     """Add the bindings under which a constraint is broken, as an array of ids."""
-    join = _Join(query, group, (Range.ALL,) * len(group.clause.body), of)
+    join = _Join(query, group, ranges, of)
     names = witness_variables(group)
     join.add([f"{number} AS broken", "{values} AS bindings"])
     values = ", ".join(join.where[name] for name in names) or "BIGINT(0)"

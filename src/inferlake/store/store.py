@@ -36,6 +36,9 @@ _FOLDERS = ("terms", "facts", "rules", "_staging")
 # The key under which a commit names its rules.
 RULES = "rules"
 
+# The key under which a commit says whether its version breaks no constraint.
+SOUND = "sound"
+
 # The applications under which the facts' log says that terms are about to be purged, and that they
 # were, each with the number of that commit; and up to which version.
 PURGING = "inferlake-purging"
