@@ -148,6 +148,18 @@ class Sessions:
         return Engine("spark", _spark_session(self.master, tuple(sorted(self.conf.items()))))
 
 
+# So many rows of ids go to every worker, rather than that all others move to meet them.
+_BROADCAST = 1_000_000
+
+
+def broadcast_sql(alias: str, rows: int | None) -> str:
+    """Return a hint, for behind SELECT, that a side of a join has few rows, if it has.
+
+    Spark would move the other side as well, however large it is; Sail sees the sizes of files.
+    """
+    return f"/*+ BROADCAST({alias}) */ " if rows is not None and rows <= _BROADCAST else ""
+
+
 def is_engine_failure(exc: Exception) -> bool:
     """Tell an engine's failure from a mistake of ours, which must keep its own traceback."""
     from py4j.protocol import Py4JError

@@ -149,6 +149,43 @@ def test_export_to_gzip_folder_and_past_versions(kb: KnowledgeBase, tmp_path: Pa
     assert exported(kb.at(version=0), tmp_path) == []
 
 
+def many_files(folder: Path, last: str) -> list[str]:
+    """Write ten files, too long to be parsed by the driver, the last with another line in it."""
+    folder.mkdir()
+    lines = []
+    for n in range(10):
+        text = numbered(range(300 * n, 300 * (n + 1)))
+        lines += text.splitlines()
+        (folder / f"{n}.nt").write_text(text + (last if n == 9 else ""))
+    return sorted(lines)
+
+
+def test_many_files_are_one(kb: KnowledgeBase, tmp_path: Path) -> None:
+    expected = many_files(tmp_path / "plain", last="")
+    assert kb.load(tmp_path / "plain").read == 3000
+    assert exported(kb, tmp_path) == expected
+
+
+def test_many_files_keep_their_blank_nodes_apart(kb: KnowledgeBase, tmp_path: Path) -> None:
+    expected = many_files(tmp_path / "blank", last=f"_:b <{EX}/p> _:b .\n")
+    (tmp_path / "blank" / "8.nt").write_text(f"_:b <{EX}/p> _:b .\n")
+    assert kb.load(tmp_path / "blank").read == 2702
+    found = exported(kb, tmp_path)
+    assert len([line for line in found if line.startswith("_:")]) == 2
+    assert set(found) > set(expected) - set(numbered(range(2400, 2700)).splitlines())
+
+
+@pytest.mark.parametrize("bad", [f"<{EX}/a> <{EX}/b c> .\n", f"<{EX}/a> <{EX}/b> <{EX}/ c> .\n"])
+def test_a_bad_line_among_many_files_is_told_with_its_place(
+    kb: KnowledgeBase, tmp_path: Path, bad: str
+) -> None:
+    many_files(tmp_path / "bad", last=bad)
+    with pytest.raises(InputError, match=r"9\.nt:301:"):
+        kb.load(tmp_path / "bad")
+    report = kb.load(tmp_path / "bad", on_error="skip")
+    assert (report.read, report.bad_count) == (3000, 1)
+
+
 def test_large_loads_are_cut_into_files_that_can_be_pruned(
     kb: KnowledgeBase, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,8 +203,9 @@ def test_a_contradiction_ends_with_what_caused_it(engine: Engine, tmp_path: Path
 
 def test_a_contradiction_is_found_behind_several_rounds(engine: Engine, tmp_path: Path) -> None:
     """What many rounds derive is written again; the contradiction is in what they had written."""
-    rounds = " ".join(f"[?x, :p{n + 1}, ?y] :- [?x, :p{n}, ?y], [?y, :at, :here] ." for n in range(4))
-    story = Story(engine, tmp_path, f"{rounds} [broken] false :- [?x, :p4, ?y], [?y, :not, ?x] .")
+    forms = [f"[?x, :p{n + 1}, ?y] :- [?x, :p{n}, ?y], [?y, :at, :here] ." for n in range(4)]
+    rules = " ".join(forms)
+    story = Story(engine, tmp_path, f"{rules} [broken] false :- [?x, :p4, ?y], [?y, :not, ?x] .")
     assert not story.load(":b :at :here ; :not :a . :c :at :here .").contradictions
     assert not story.update(add=":a :p0 :c .").contradictions
     (found,) = story.update(add=":a :p0 :b .").contradictions

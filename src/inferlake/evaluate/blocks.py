@@ -19,13 +19,16 @@ from inferlake.paths import Place
 from inferlake.plan.clauses import Layout, Row
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import id_sql
-from inferlake.session import Engine, union
+from inferlake.session import Engine, broadcast_sql, union
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # More values than this are looked for by joining, not by listing.
 LISTED = 64
+
+# Facts so many times fewer than others are worth a pass over those.
+_FEWER = 4
 
 
 class Block(Protocol):
@@ -43,8 +46,12 @@ class Block(Protocol):
         """Tell whether some file may hold a fact that matches `wanted`."""
         ...
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
-        """Return the facts that may match `wanted`, in the layout's columns, or None."""
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
+        """Return the facts that may match `wanted`, in the layout's columns, or None.
+
+        Those that are not `near` may be left out: whoever subtracts one set from another does so
+        first, while the sets are large.
+        """
         ...
 
     def fingerprint(self, wanted: Patterns) -> Hashable | None:
@@ -55,6 +62,26 @@ class Block(Protocol):
     def values(self) -> Mapping[int, frozenset[int]]:
         """The values in places that have only few."""
         ...
+
+
+@dataclass(frozen=True)
+class Near:
+    """Few facts, with which others must agree in some places to be of use."""
+
+    frame: DataFrame
+    rows: int
+    # Columns of the others, each with the column here that it must equal.
+    columns: tuple[tuple[str, str], ...]
+
+    def among(self, engine: Engine, found: DataFrame) -> DataFrame:
+        """Return those of the facts `found` that agree, by way of the columns that they have."""
+        there = set(found.columns)
+        on = [f"found.{one} = near.{mine}" for one, mine in self.columns if one in there]
+        if not on:
+            return found
+        hint = broadcast_sql("near", self.rows)
+        text = f"SELECT {hint}found.* FROM {{found}} found LEFT SEMI JOIN {{near}} near"
+        return engine.sql(f"{text} ON {' AND '.join(on)}", found=found, near=self.frame)
 
 
 def narrowed(
@@ -110,7 +137,7 @@ class FileBlock:
         near = (file for file in self.files if self._may_hold(file, wanted))
         return [self.at.child(file.path).address for file in near]
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         return facts([self], engine, wanted, self.layout)
 
     def fingerprint(self, wanted: Patterns) -> Hashable | None:
@@ -144,7 +171,7 @@ class Some(Plain):
     def may_hold(self, wanted: Patterns) -> bool:
         return self.rows > 0 and self.block.may_hold(wanted)
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         paths = self.block.paths(wanted)
         if not paths:
             return None
@@ -180,11 +207,13 @@ class Without(_Lessened):
 
     gone: tuple[Block, ...]
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
-        found = self.block.frame(engine, wanted)
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
+        found = self.block.frame(engine, wanted, near)
         gone = facts(self.gone, engine, wanted, self.layout)
         if found is None or gone is None:
             return found
+        if near is not None:
+            found = near.among(engine, found)
         return engine.sql(difference_sql(self.layout), one=found, other=gone)
 
 
@@ -200,8 +229,8 @@ class Outside(_Lessened):
         covered = mine is not None and all(map(self.none.cover, mine.rows))
         return not covered and self.block.may_hold(wanted)
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
-        found = self.block.frame(engine, wanted)
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
+        found = self.block.frame(engine, wanted, near)
         if found is None:
             return None
         return found.where(f"NOT ({matching_sql(self.none.rows, self.layout)})")
@@ -244,7 +273,7 @@ class FrameBlock(Plain):
     def may_hold(self, wanted: Patterns) -> bool:
         return True
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         # A filter that is false by the plan alone makes a union that Sail 0.7 cannot resolve.
         fixed = [place for place, slot in enumerate(self.pattern) if isinstance(slot, int)]
         return narrowed(self.given, self.layout, wanted, fixed)
@@ -257,16 +286,26 @@ def may_match(block: Block, wanted: Patterns) -> bool:
 
 
 def facts(
-    blocks: Iterable[Block], engine: Engine, wanted: Patterns, layout: Layout
+    blocks: Iterable[Block],
+    engine: Engine,
+    wanted: Patterns,
+    layout: Layout,
+    near: Near | None = None,
 ) -> DataFrame | None:
-    """Return the facts of all `blocks` that may match `wanted`: one scan for all files."""
+    """Return the facts of all `blocks` that may match `wanted`: one scan for all files.
+
+    Those that are not `near` may be left out.
+    """
     paths: list[str] = []
     frames: list[DataFrame] = []
     for block in filter(partial(may_match, wanted=wanted), blocks):
         if isinstance(block, FileBlock):
             paths += block.paths(wanted)
-        elif (frame := block.frame(engine, wanted)) is not None:
-            frames.append(frame)
+        else:
+            fewer = near is not None and near.rows * _FEWER < block.rows
+            frame = block.frame(engine, wanted, near if fewer else None)
+            if frame is not None:
+                frames.append(frame)
     if paths:
         frames.append(narrowed(read(engine, paths, layout.columns), layout, wanted))
     return union(frames) if frames else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import LISTED, Block, FileBlock
+from inferlake.evaluate.blocks import LISTED, Block, FileBlock, Near
 from inferlake.plan.clauses import Layout, Row
 from inferlake.plan.patterns import Patterns
 from inferlake.rules.model import TRIPLE
@@ -36,8 +36,8 @@ class Described:
     def may_hold(self, wanted: Patterns) -> bool:
         return self.block.may_hold(wanted)
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
-        return self.block.frame(engine, wanted)
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
+        return self.block.frame(engine, wanted, near)
 
     @property
     def values(self) -> Mapping[int, frozenset[int]]:

@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING
 
 from inferlake.errors import LimitReached
 from inferlake.evaluate.agenda import Agenda
-from inferlake.evaluate.blocks import Block, FileBlock, difference_sql, may_match
+from inferlake.evaluate.blocks import (
+    Block,
+    FileBlock,
+    Near,
+    difference_sql,
+    facts,
+    may_match,
+    read,
+)
 from inferlake.evaluate.described import looks
 from inferlake.evaluate.known import Known, Makers, Task
 from inferlake.evaluate.queries import Queries, Ranges
@@ -264,15 +272,34 @@ class Fixpoint:
         derived = self._count(query) if self.options.counted else None
         columns = ", ".join(self.queries.layout.columns)
         made = self.queries.result(query, f"SELECT DISTINCT {columns} FROM ({{made}}) made")
-        at, files = self.queries.scratch.write(self._unknown(made, heads))
+        near = self._aside(made) if self._closed else None
+        if self._closed and near is None:
+            at, files = self.queries.scratch.at, ()
+        else:
+            fresh = self._unknown(made if near is None else near.frame, heads, near)
+            at, files = self.queries.scratch.write(fresh)
         self._kept(kind, makers, at, files, heads, began, derived)
 
-    def _unknown(self, made: DataFrame, heads: Patterns) -> DataFrame:
-        """Return those of the facts `made` that are not known."""
-        known = self._known.facts(self.blocks, heads)
+    def _aside(self, made: DataFrame) -> Near | None:
+        """Write what a round made, so that engines see how little it is beside what is known.
+
+        Returns None if that is nothing.
+        """
+        at, files = self.queries.scratch.write_whole(made)
+        if not files:
+            return None
+        columns = self.queries.layout.columns
+        block = FileBlock(self.queries.layout, at, files, None)
+        frame = read(self.queries.engine, block.addresses, columns)
+        return Near(frame, block.rows, tuple(zip(columns, columns, strict=True)))
+
+    def _unknown(self, made: DataFrame, heads: Patterns, near: Near | None = None) -> DataFrame:
+        """Return those of the facts `made` that are not known, of which some are `near`."""
+        queries = self.queries
+        known = facts(self.blocks, queries.engine, heads, queries.layout, near)
         if known is None:
             return made
-        return self.queries.engine.sql(difference_sql(self.queries.layout), one=made, other=known)
+        return queries.engine.sql(difference_sql(queries.layout), one=made, other=known)
 
     def _kept(
         self,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import Block, FileBlock, Scratch, facts, may_match
+from inferlake.evaluate.blocks import Block, FileBlock, Near, Scratch, facts, may_match
 from inferlake.evaluate.described import Describer
 from inferlake.plan.clauses import Layout
 from inferlake.plan.groups import Group
@@ -76,6 +76,16 @@ class Queries:
         """Return the facts of some blocks that may match `wanted`, or None."""
         return facts(blocks, self.engine, wanted, self.layout)
 
+    def _near(self, new: tuple[Block, ...], bound: tuple[tuple[int, int], ...]) -> Near | None:
+        """Return what facts must agree with to meet the new ones, if that is known of them."""
+        columns = self.layout.columns
+        everything = Patterns([(None,) * len(columns)])
+        frame = self.facts(new, everything)
+        if frame is None:
+            return None
+        pairs = tuple((columns[place], columns[mine]) for place, mine in bound)
+        return Near(frame, sum(block.rows for block in new), pairs)
+
     def block(self, frame: DataFrame) -> FileBlock | None:
         """Write facts, and their other columns, as a block; None if there are none."""
         at, files = self.scratch.write_whole(frame)
@@ -95,7 +105,9 @@ class Queries:
         values = what.of.values if what.bound else {}
         limits = {place: values[new] for place, new in what.bound if new in values}
         wanted = what.patterns.limited(limits)
-        found = self.facts(what.of.blocks(what.range, wanted), wanted)
+        blocks = what.of.blocks(what.range, wanted)
+        near = self._near(what.of.new, what.bound) if what.bound else None
+        found = facts(blocks, self.engine, wanted, self.layout, near)
         if found is not None:
             return found
         # By way of a file: Sail, as DataFusion, fails on unions with a part that a plan alone shows

@@ -31,7 +31,7 @@ _BEFORE_GRAPH_SQL = "IF(graph IS NULL, tail, left(tail, length(tail) - length(gr
 def split_lines(
     lines: DataFrame, hash: TermHash, *, graphs: bool, stored_labels: bool
 ) -> DataFrame:
-    """Return the statements of `lines` as terms and ids, or whole as `rest`."""
+    """Return the statements of `lines` as terms and ids, or whole as `rest`, and `blank`."""
     graph, object = (_GRAPH_SQL, _BEFORE_GRAPH_SQL) if graphs else ("STRING(NULL)", "tail")
     s_term, o_term, g_term = (
         scoped_sql(name, "scope", stored_labels=stored_labels)
@@ -51,6 +51,8 @@ def split_lines(
         .selectExpr(*statement, "graph", f"{object} AS object")
         .selectExpr(
             "file",
+            # Whether a blank node may be in it; footers tell whether any line has one.
+            "INT(instr(value, '_:') > 0) AS blank",
             *(f"IF(whole, NULL, {sql}) AS {name}" for name, sql in scoped.items()),
             "IF(whole, value, NULL) AS rest",
         )

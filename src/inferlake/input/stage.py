@@ -11,7 +11,7 @@ is a term, and there are several times fewer distinct terms than lines. What the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 _FILES_A_JOB = 64
 _BYTES_A_JOB = 512 * 2**20
 _JOBS = 20
+
+# From so many files on, they are read as one: a branch of a plan costs more than a small file.
+_MANY_FILES = 8
 
 # Up to so many triples are looked up one by one.
 FEW = 256
@@ -136,8 +139,7 @@ class _Stage:
         return self.frame is None and is_small(self.files)
 
     def run(self, *, skip_bad: bool) -> Staged:
-        split = None if self._small else self._split()
-        seen = self._seen(split.frame, "seen") if split else None
+        split, seen = (None, None) if self._small else self._split_terms()
         odd = seen.frame.where("canonical = 0") if seen and _some_odd(seen) else None
         undecided = self._undecided(split, odd) if split else None
         parsed = self._parsed(undecided)
@@ -180,16 +182,36 @@ class _Stage:
 
     # --- lines ----------------------------------------------------------------------------------
 
-    def _split(self) -> _Written | None:
-        """Split the lines that the engine can read into terms; what does not split stays whole."""
+    def _split_terms(self) -> tuple[_Written | None, _Written | None]:
+        """Return the lines that the engine can read, split into terms, and their distinct terms.
+
+        Many files are read as one, and once more one by one if it matters which of them a line is
+        from: that of a blank node, or one for the parser.
+        """
         by_engine = [n for n, file in enumerate(self.files) if file.split_by_engine]
+        if self.frame is None and len(by_engine) >= _MANY_FILES:
+            split = self._split(by_engine, "together", self._lines_together)
+            if split is None:
+                return None, None
+            if not split.filled("rest") and not any(f.maxs["blank"] for f in split.files):
+                seen = self._seen(split.frame, "seen-together")
+                if seen is None or not _some_odd(seen):
+                    return split, seen
+            self.progress.advance(size=-sum(self.files[n].size for n in by_engine))
+        split = self._split(by_engine, "split", self._lines)
+        return split, self._seen(split.frame, "seen") if split else None
+
+    def _split(
+        self, by_engine: list[int], name: str, lines_of: Callable[[list[int]], DataFrame]
+    ) -> _Written | None:
+        """Split the lines of some files into terms; what does not split stays whole."""
         written: tuple[DataFile, ...] = ()
         for job, numbers in enumerate(_jobs(self.files, by_engine)):
             one = self.files[numbers[0]]
             graphs, stored = one.format == "nq", one.stored_labels
-            lines = self._lines(numbers)
+            lines = lines_of(numbers)
             lines = split_lines(lines, self.hash, graphs=graphs, stored_labels=stored)
-            files = self._write(lines, f"split-{job}")
+            files = self._write(lines, f"{name}-{job}")
             written += files
             size = sum(self.files[n].size for n in numbers)
             self.progress.advance(size=size, triples=parquet.rows(files))
@@ -209,6 +231,11 @@ class _Stage:
             return lines.selectExpr(f"{number} AS file", f"'{file.scope}' AS scope", "value")
 
         return union([of(number) for number in numbers])
+
+    def _lines_together(self, numbers: list[int]) -> DataFrame:
+        """Return the lines of some files as if they were one, in one scan."""
+        lines = self.engine.session.read.text([self.files[n].address for n in numbers])
+        return lines.selectExpr(f"{numbers[0]} AS file", "'' AS scope", "value")
 
     # --- terms ----------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from inferlake.progress import Progress, Stopwatch
 from inferlake.rules.load import compiled, read_rules
 from inferlake.session import Engine, peak_memory, union
 from inferlake.store.dictionary import encoded
-from inferlake.store.facts import Candidates, among, not_among
+from inferlake.store.facts import Candidates, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
 from inferlake.store.store import PURGED, PURGING, RULES, SOUND, Store
@@ -40,6 +40,9 @@ _ATTEMPTS = 100
 
 # A change with more predicates than this is compared with every file: the list itself costs.
 _MANY_PREDICATES = 10_000
+
+# So many times fewer triples than stored ones are looked for among those, before the rest is done.
+_FEWER = 4
 
 _FRESH_SQL = """
     SELECT part, s, p, o, BIGINT({version}) AS version
@@ -305,17 +308,21 @@ class _Work:
         placed, parts = place_facts(self.engine, add.triples, add.size)
         grouped = placed.repartition(parts, "part")
         fresh = self.engine.sql(_FRESH_SQL.format(version=version), placed=grouped)
-        if facts.files(base, "asserted", 1, candidates):
-            stored = facts.live(self.engine, base, "asserted", candidates)
-            fresh = not_among(self.engine, fresh, stored)
+        there = facts.files(base, "asserted", 1, candidates)
+        if there:
+            if add.size * _FEWER < sum(file.rows for file in there):
+                stored = facts.met(self.engine, base, "asserted", add.triples, add.size, candidates)
+                fresh = not_among(self.engine, fresh, stored, add.size)
+            else:
+                stored = facts.live(self.engine, base, "asserted", candidates)
+                fresh = not_among(self.engine, fresh, stored)
         return facts.table.write(fresh.sortWithinPartitions("part", "p", "s", "o"), by="part")
 
     def _removed(self, base: Snapshot, store: Store, remove: _Side) -> tuple[DataFile, ...]:
         facts, candidates = store.facts, remove.candidates(base)
         if not facts.files(base, "asserted", 1, candidates):
             return ()
-        stored = facts.live(self.engine, base, "asserted", candidates).select("s", "p", "o")
-        found = among(self.engine, stored, remove.triples)
+        found = facts.met(self.engine, base, "asserted", remove.triples, remove.size, candidates)
         rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
         return facts.table.write(rows.sortWithinPartitions("p", "s", "o"))
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import LISTED, Block, Plain, Scratch, narrowed
+from inferlake.evaluate.blocks import LISTED, Block, Near, Plain, Scratch, narrowed
 from inferlake.evaluate.closure import Closure, Rules, evaluate
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.evaluate.report import Round
@@ -64,11 +65,12 @@ class StoreBlock(Plain):
     def may_hold(self, wanted: Patterns) -> bool:
         return bool(self._files(Candidates(_values(self.layout, self.relation, wanted))))
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         candidates = Candidates(_values(self.layout, self.relation, wanted))
         arity = self.layout.arities[self.relation]
+        among = None if near is None else partial(near.among, engine)
         live = self.store.facts.live(
-            engine, self.snapshot, self.layer, candidates, self.relation, arity
+            engine, self.snapshot, self.layer, candidates, self.relation, arity, among
         )
         return in_layout(self.layout, self.relation, live, wanted)
 
@@ -129,7 +131,7 @@ class AddedBlock(Plain):
         candidates = Candidates(_values(self.layout, TRIPLE, wanted))
         return [file for file in self.files if candidates.may_be_in(file)]
 
-    def frame(self, engine: Engine, wanted: Patterns) -> DataFrame | None:
+    def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         added = self.store.facts.read(engine, self._near(wanted))
         if self.known is not None:
             added = not_among(engine, added, self.known)

@@ -30,7 +30,7 @@ from inferlake.rules.load import compiled
 from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import Store
-from inferlake.store.facts import ANY, Candidates, among, not_among, stored_columns
+from inferlake.store.facts import ANY, Candidates, not_among, stored_columns
 from inferlake.store.store import SOUND
 from inferlake.store.table import LiveFile, Snapshot
 
@@ -216,9 +216,8 @@ class Repair:
         facts = self.store.facts
         if not asserted.written or not facts.files(base, "derived", 1, asserted.near):
             return ()
-        stored = facts.live(self.engine, base, "derived", asserted.near)
         fresh = facts.read(self.engine, asserted.written)
-        found = among(self.engine, stored.select("s", "p", "o"), fresh)
+        found = facts.met(self.engine, base, "derived", fresh, asserted.added, asserted.near)
         if gone:
             lost = relation(self.engine, deriver.layout, list(gone), TRIPLE)
             found = not_among(self.engine, found, lost)

@@ -10,8 +10,9 @@ relation has beyond them is an array in the column rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from deltalake import Field, Schema
@@ -20,7 +21,7 @@ from deltalake.transaction import AddAction
 
 from inferlake.parquet import DataFile, Ranged
 from inferlake.paths import Place
-from inferlake.session import Engine
+from inferlake.session import Engine, broadcast_sql
 from inferlake.store.table import AnyFile, LiveFile, Snapshot, Table, add_action
 
 if TYPE_CHECKING:
@@ -43,18 +44,28 @@ _LIVE_SQL = """
 
 
 _SAME = "one.s = other.s AND one.p = other.p AND one.o = other.o"
-_AMONG_SQL = f"SELECT one.* FROM {{one}} one LEFT SEMI JOIN {{other}} other ON {_SAME}"
-_NOT_AMONG_SQL = f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other ON {_SAME}"
 
 
-def among(engine: Engine, triples: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the triples that are among others."""
-    return engine.sql(_AMONG_SQL, one=triples, other=others)
+def among(
+    engine: Engine, triples: DataFrame, others: DataFrame, rows: int | None = None
+) -> DataFrame:
+    """Return the triples that are among about so many `rows` of others."""
+    return _joined(engine, "SEMI", triples, others, rows)
 
 
-def not_among(engine: Engine, triples: DataFrame, others: DataFrame) -> DataFrame:
-    """Return the triples that are not among others."""
-    return engine.sql(_NOT_AMONG_SQL, one=triples, other=others)
+def not_among(
+    engine: Engine, triples: DataFrame, others: DataFrame, rows: int | None = None
+) -> DataFrame:
+    """Return the triples that are not among about so many `rows` of others."""
+    return _joined(engine, "ANTI", triples, others, rows)
+
+
+def _joined(
+    engine: Engine, kind: str, triples: DataFrame, others: DataFrame, rows: int | None
+) -> DataFrame:
+    text = f"SELECT {broadcast_sql('other', rows)}one.* FROM {{one}} one"
+    text += f" LEFT {kind} JOIN {{other}} other ON {_SAME}"
+    return engine.sql(text, one=triples, other=others)
 
 
 def _schema() -> Schema:
@@ -127,10 +138,12 @@ class FactTable:
         candidates: Candidates = ANY,
         relation: str = TRIPLE,
         arity: int = TRIPLE_ARITY,
+        near: Callable[[DataFrame], DataFrame] | None = None,
     ) -> DataFrame:
         """Return the rows that stand in `layer`, from the files that matter.
 
-        The columns are s, p, o (as far as the relation goes), c3 and so on, and version.
+        The columns are s, p, o (as far as the relation goes), c3 and so on, and version. If only
+        some rows matter, `near` takes out others, before those that were removed are subtracted.
         """
         added = self.read(engine, self.files(snapshot, layer, 1, candidates, relation), arity)
         tombstones = self.files(snapshot, layer, -1, candidates, relation)
@@ -138,7 +151,24 @@ class FactTable:
             return added
         same = " AND ".join(f"added.{name} = removed.{name}" for name in argument_columns(arity))
         removed = self.read(engine, tombstones, arity)
+        added = added if near is None else near(added)
         return engine.sql(_LIVE_SQL.replace("SAME", same), added=added, removed=removed)
+
+    def met(
+        self,
+        engine: Engine,
+        snapshot: Snapshot,
+        layer: Layer,
+        triples: DataFrame,
+        rows: int,
+        candidates: Candidates = ANY,
+    ) -> DataFrame:
+        """Return `s, p, o` of those of about `rows` triples that stand in `layer`.
+
+        They are looked for before those that were removed are subtracted: then these are few.
+        """
+        near = partial(among, engine, others=triples, rows=rows)
+        return near(self.live(engine, snapshot, layer, candidates, near=near).select(*_FIRST))
 
     def read(
         self, engine: Engine, files: Iterable[AnyFile], arity: int = TRIPLE_ARITY
