@@ -56,6 +56,8 @@ class Queries:
     # The dictionary, with the columns of `checks_sql`; only asked for when a rule compares values.
     terms: Callable[[], DataFrame]
     type_id: int
+    # Columns that blocks give besides those of the layout.
+    extra: tuple[str, ...] = ()
 
     @cached_property
     def _values(self) -> DataFrame:
@@ -98,4 +100,5 @@ class Queries:
         found = self.facts(what.of.blocks(what.range, wanted), wanted)
         if found is not None:
             return found
-        return self.engine.empty(", ".join(f"{name} BIGINT" for name in self.layout.columns))
+        columns = (*self.layout.columns, *self.extra)
+        return self.engine.empty(", ".join(f"{name} BIGINT" for name in columns))

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
     from pyspark.sql import DataFrame
 
+    from inferlake.maintain.expiries import Expiries
+
 
 @dataclass(frozen=True)
 class StoreBlock(Plain):
@@ -82,13 +84,19 @@ class StoreBlock(Plain):
         )
 
 
-def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
-    """Return stored facts in the columns of an evaluation, without most that cannot match."""
+def laid_out(layout: Layout, relation: str) -> list[str]:
+    """Return the expressions that make the columns of an evaluation of a relation's own."""
     arity = layout.arities[relation]
     columns = [*layout.arguments[:arity]]
     columns += [f"BIGINT(0) AS {name}" for name in layout.arguments[arity:]]
     if not layout.only_triples:
         columns.insert(0, f"BIGINT({layout.number(relation)}) AS r")
+    return columns
+
+
+def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
+    """Return stored facts in the columns of an evaluation, without most that cannot match."""
+    arity, columns = layout.arities[relation], laid_out(layout, relation)
     fixed = () if layout.only_triples else (0, *range(arity + 1, len(layout.columns)))
     return narrowed(stored.selectExpr(*columns), layout, wanted, fixed)
 
@@ -180,6 +188,8 @@ class Deriver:
     id_of: Callable[[str], int]
     how: Derivation
     listen: Callable[[Round], None]
+    # What of a version's facts expires and is left out, if anything does.
+    window: Expiries | None = None
 
     def terms(self) -> DataFrame:
         """Return the dictionary."""
@@ -212,14 +222,16 @@ class Deriver:
         )
 
     def stored(self, snapshot: Snapshot, layers: Iterable[Layer] = LAYERS) -> list[Block]:
-        """Return a version's facts as blocks."""
+        """Return a version's facts as blocks; those that expire are not among them."""
         there = {(file.partition["relation"], file.partition["layer"]) for file in snapshot.files}
-        return [
+        chosen = tuple(layers)
+        blocks = [
             StoreBlock(self.layout, self.store, snapshot, layer, relation)
-            for layer in layers
+            for layer in chosen
             for relation in self.layout.arities
             if (relation, layer) in there
         ]
+        return [*blocks] if self.window is None else self.window.without(blocks, chosen)
 
     def adopts(self, closure: Closure) -> bool:
         """Tell whether the table takes the files of a closure as they are."""

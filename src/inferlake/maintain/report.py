@@ -30,6 +30,11 @@ class ChangeReport:
     # Asserted triples that went, and triples that were to go and were not asserted.
     removed: int = 0
     not_asserted: int = 0
+    # Facts, asserted or derived, whose time had come; events that came too late to be stored.
+    expired: int = 0
+    late: int = 0
+    # The time up to which the version has let facts go, in milliseconds since 1970, if it ever did.
+    clock: int | None = None
     bad_count: int = 0
     bad: tuple[Bad, ...] = ()
     graphs_dropped: int = 0
