@@ -24,16 +24,18 @@ from inferlake.maintain import (
 )
 from inferlake.maintain.changes import Changes, changes
 from inferlake.maintain.derive import Derivation
+from inferlake.maintain.expiries import expiries
 from inferlake.maintain.forget import ForgetReport, forget
 from inferlake.maintain.purge import must_purge, purge
 from inferlake.maintain.rules import RuleChange
+from inferlake.plan.clauses import Layout
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import NONE, compiled, read_rules
 from inferlake.session import Engine, EngineName, Sessions, union
 from inferlake.store import LAYERS, Layer, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
-from inferlake.store.facts import argument_columns
+from inferlake.store.facts import TRIPLE, TRIPLE_ARITY, argument_columns
 from inferlake.store.failures import explained
 from inferlake.store.layout import RDF_TYPE
 from inferlake.store.table import Snapshot
@@ -471,6 +473,29 @@ class KnowledgeBase:
         names = {column: f"c{place}" for place, column in enumerate(columns)}
         stored = frames[0].unionAll(frames[1])
         return self._store.terms.decode_columns(engine, stored, names, "layer")
+
+    def expiring(self, relation: str = TRIPLE) -> DataFrame:
+        """Return the facts that expire, with the times: until when each is asserted, and stands.
+
+        The columns are subject, predicate, object (of other relations c0, c1 and so on), then
+        `asserted_until`, null for what is derived alone, and `until`, both in milliseconds since
+        1970. A fact that stands and is not among them never expires; nor does one whose `until` is
+        the largest bigint: it is asserted for a time, and follows for ever.
+        """
+        snapshot = self._snapshot()
+        arity = {**self._arities(snapshot), TRIPLE: TRIPLE_ARITY}.get(relation)
+        if arity is None:
+            raise InputError(f"no rule knows a relation {relation}")
+        engine, shape = self._sessions.for_reading(), Layout({relation: arity})
+        columns = argument_columns(arity)
+        found = expiries(self._store, engine, snapshot, shape, {relation: arity})
+        if found is None:
+            found = engine.empty(", ".join(f"{name} BIGINT" for name in (*columns, "a", "e")))
+        names = {column: f"c{place}" for place, column in enumerate(columns)}
+        if relation == TRIPLE:
+            names = {"s": "subject", "p": "predicate", "o": "object"}
+        times = found.selectExpr(*columns, "a AS asserted_until", "e AS until")
+        return self._store.terms.decode_columns(engine, times, names, "asserted_until", "until")
 
     def _arities(self, snapshot: Snapshot) -> dict[str, int]:
         """Return the relations that a version's rules know, with their numbers of arguments."""

@@ -252,7 +252,7 @@ class _Work:
                 done = self._lasted(base, store, watch)
             else:
                 done = self._settled(base, store, watch)
-            commit = self._commit(done, watch)
+            commit = self._commit(base, done, watch)
             try:
                 with watch.phase("commit"):
                     version = table.commit(base, commit)
@@ -343,7 +343,8 @@ class _Work:
         actions = facts.actions(asserted.written, "asserted")
         actions += facts.actions(asserted.removed, "asserted", sign=-1)
         not_asserted = asserted.asked - asserted.taken
-        return _Done(repaired, actions, asserted.added, asserted.taken, not_asserted)
+        counts = (asserted.added, asserted.taken, not_asserted)
+        return _Done(repaired, actions, *counts, clock=clock(base))
 
     def _asserted(self, base: Snapshot, store: Store) -> Asserted:
         """Write the triples that `base` does not have yet, and those it has and is to lose."""
@@ -452,7 +453,7 @@ class _Work:
     def _id_of(self, term: str) -> int:
         return self.displaced.get(term, self.store.hash.of(term))
 
-    def _commit(self, done: _Done, watch: Stopwatch) -> Commit:
+    def _commit(self, base: Snapshot, done: _Done, watch: Stopwatch) -> Commit:
         repaired = done.repaired
         info = {
             "operation": self.change.operation,
@@ -471,7 +472,7 @@ class _Work:
             "seconds": {name: round(s, 3) for name, s in watch.seconds.items()},
         }
         batch = dict([self.change.transaction] if self.change.transaction else [])
-        if done.clock is not None:
+        if done.clock is not None and self._expires(base):
             info |= {"clock": done.clock, "expired": done.expired, "late": done.late}
             batch[CLOCK] = done.clock
         actions = done.actions + repaired.actions

@@ -7,19 +7,21 @@ add. It writes beside the store; what it found then goes into the table, placed 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
 from inferlake.evaluate.blocks import LISTED, Block, Plain, Scratch, narrowed
 from inferlake.evaluate.closure import Closure, Rules, evaluate
+from inferlake.evaluate.expiring import Expiring
 from inferlake.evaluate.fixpoint import Limits
+from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.report import Round
 from inferlake.maintain.choice import Algorithm
 from inferlake.maintain.rules import Wanted
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
-from inferlake.plan.clauses import Layout
+from inferlake.plan.clauses import Layout, clauses, patterns
 from inferlake.plan.compile import Options
 from inferlake.plan.patterns import Patterns
 from inferlake.rules.model import TRIPLE, Program
@@ -219,6 +221,26 @@ class Deriver:
             options=self.how.options,
             limits=self.how.limits,
             listen=self.listen,
+        )
+
+    def queries(self, scratch: Scratch) -> Queries:
+        """Return what runs these rules over blocks of facts with times."""
+        found = Rules(self.program, self.id_of).queries(
+            self.engine, self.layout, scratch, self.terms
+        )
+        return replace(found, extra=("e",))
+
+    def expiring(self, queries: Queries, forever: Iterable[Block]) -> Expiring:
+        """Return what finds until when facts stand, over those that never expire."""
+        return Expiring(
+            queries,
+            clauses(self.program, self.layout, self.id_of),
+            patterns(self.program, self.layout, self.id_of),
+            tuple(forever),
+            Rules(self.program, self.id_of).texts,
+            self.how.options,
+            self.how.limits,
+            self.listen,
         )
 
     def stored(self, snapshot: Snapshot, layers: Iterable[Layer] = LAYERS) -> list[Block]:

@@ -12,7 +12,7 @@ from inferlake.evaluate.queries import Queries
 from inferlake.maintain.derive import StoreBlock, laid_out
 from inferlake.plan.clauses import Layout
 from inferlake.plan.sql import id_sql
-from inferlake.session import union
+from inferlake.session import Engine, union
 from inferlake.store import LAYERS, Layer, Store
 from inferlake.store.facts import argument_columns
 from inferlake.store.table import Snapshot
@@ -65,32 +65,40 @@ class Expiries:
         return found
 
 
-def read_expiries(
-    store: Store, queries: Queries, snapshot: Snapshot, arities: Mapping[str, int]
-) -> Expiries:
-    """Read what expires in a version, of the relations whose `arities` it has; one job."""
-    layout = queries.layout
+def expiries(
+    store: Store, engine: Engine, snapshot: Snapshot, layout: Layout, arities: Mapping[str, int]
+) -> DataFrame | None:
+    """Return what expires in a version, in the columns of `Expiries`, or None if nothing does."""
     frames = [
-        _times(store, queries, snapshot, layer, relation)
+        _times(store, engine, snapshot, layout, layer, relation)
         for relation, arity in arities.items()
         if layout.arities.get(relation) == arity
         for layer in LAYERS
         if store.facts.files(snapshot, layer, 1, relation=until(relation))
     ]
     if not frames:
-        return Expiries(layout, None)
+        return None
     text = _TIMES_SQL.replace("COLUMNS", ", ".join(layout.columns))
-    return Expiries(layout, queries.block(queries.engine.sql(text, rows=union(frames))))
+    return engine.sql(text, rows=union(frames))
+
+
+def read_expiries(
+    store: Store, queries: Queries, snapshot: Snapshot, arities: Mapping[str, int]
+) -> Expiries:
+    """Read what expires in a version, of the relations whose `arities` it has; one job."""
+    layout = queries.layout
+    found = expiries(store, queries.engine, snapshot, layout, arities)
+    return Expiries(layout, None if found is None else queries.block(found))
 
 
 def _times(
-    store: Store, queries: Queries, snapshot: Snapshot, layer: Layer, relation: str
+    store: Store, engine: Engine, snapshot: Snapshot, layout: Layout, layer: Layer, relation: str
 ) -> DataFrame:
     """Return the rows of a layer that say until when facts of a relation stand."""
-    arity = queries.layout.arities[relation] + 1
-    live = store.facts.live(queries.engine, snapshot, layer, relation=until(relation), arity=arity)
+    arity = layout.arities[relation] + 1
+    live = store.facts.live(engine, snapshot, layer, relation=until(relation), arity=arity)
     time = argument_columns(arity)[-1]
     asserted = time if layer == "asserted" else "CAST(NULL AS BIGINT)"
     # Named first: in a narrow relation the time stands where the layout has filling.
     named = live.selectExpr("*", f"{asserted} AS a", f"{time} AS e")
-    return named.selectExpr(*laid_out(queries.layout, relation), "a", "e")
+    return named.selectExpr(*laid_out(layout, relation), "a", "e")

@@ -16,9 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import Block, Scratch, Without, difference_sql
-from inferlake.evaluate.closure import Rules
 from inferlake.evaluate.contradictions import Broken
-from inferlake.evaluate.expiring import Expiring
 from inferlake.evaluate.lasting import FOREVER_SQL
 from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.report import Round
@@ -29,7 +27,7 @@ from inferlake.maintain.expiries import Expiries, after, read_expiries
 from inferlake.maintain.moves import Moved, Outcome, moves
 from inferlake.maintain.repair import SHOWN, Repair, Repaired, live_rows
 from inferlake.maintain.touched import Counts, Touched, touched
-from inferlake.plan.clauses import Layout, clauses, layout, patterns
+from inferlake.plan.clauses import Layout, layout
 from inferlake.plan.patterns import Patterns
 from inferlake.rules.load import compiled
 from inferlake.rules.model import TRIPLE, Program
@@ -141,10 +139,7 @@ class _WindowWork:
 
     @cached_property
     def queries(self) -> Queries:
-        rules = Rules(self.after, self.repair.id_of)
-        terms = self._deriver(self.after).terms
-        found = rules.queries(self.repair.engine, self.shape, self.scratch, terms)
-        return replace(found, extra=("e",))
+        return self._deriver(self.after).queries(self.scratch)
 
     @cached_property
     def times(self) -> Expiries:
@@ -249,17 +244,7 @@ class _WindowWork:
         before = [] if known is None else [known]
         if given is None and not (known is not None and fresh):
             return before
-        rules = Rules(self.after, self.repair.id_of)
-        expiring = Expiring(
-            self.queries,
-            clauses(self.after, self.shape, self.repair.id_of),
-            patterns(self.after, self.shape, self.repair.id_of),
-            permanent.forever,
-            rules.texts,
-            self.repair.how.options,
-            self.repair.how.limits,
-            self.repair.listen,
-        )
+        expiring = self._deriver(self.after).expiring(self.queries, permanent.forever)
         return [*before, *expiring.run(known, given, fresh)]
 
     def _arrivals(self, found: Touched) -> DataFrame | None:
