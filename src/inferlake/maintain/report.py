@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.sets import Work
 from inferlake.input import Bad
 from inferlake.progress import counted, one_line
+
+
+def shown_time(clock: int) -> str:
+    """Return a time in milliseconds since 1970 as people write it.
+
+    >>> shown_time(1_700_000_000_123)
+    '2023-11-14 22:13:20.123 UTC'
+    """
+    try:
+        time = datetime(1970, 1, 1) + timedelta(milliseconds=clock)
+    except OverflowError:
+        return f"{clock} ms"
+    return f"{time.isoformat(' ', 'milliseconds')} UTC"
 
 
 @dataclass(frozen=True)
@@ -67,6 +81,10 @@ class ChangeReport:
         if self.not_asserted:
             were = "was" if self.not_asserted == 1 else "were"
             parts.append(f"{counted(self.not_asserted, 'triple')} to remove {were} not asserted")
+        if self.expired and self.operation != "expire":
+            parts.append(f"{counted(self.expired, 'fact')} expired")
+        if self.late:
+            parts.append(f"{counted(self.late, 'event')} came too late")
         if self.bad_count:
             parts.append(f"skipped {counted(self.bad_count, 'bad statement')}")
         if self.graphs_dropped:
@@ -84,6 +102,8 @@ class ChangeReport:
     def _done(self) -> str:
         """What happened to the asserted triples, or to the rules if nothing else was given."""
         source = f"of {self.read:,} read from {counted(self.files, 'file')}"
+        if self.operation == "expire" and self.clock is not None:
+            return f"{counted(self.expired, 'fact')} expired by {shown_time(self.clock)}"
         if self.operation == "load":
             return f"loaded {counted(self.added, 'new triple')} {source}"
         if not self.files:
@@ -103,8 +123,12 @@ class ChangeReport:
 
     def _repaired(self) -> Iterator[str]:
         """Yield what happened to the derived facts: what went and how, and what came."""
+        if self.operation == "expire":
+            return
         gone = counted(self.withdrawn, "derived fact")
-        if self.withdrawn and not self.algorithm:
+        if self.withdrawn and self.expired and not self.algorithm:
+            yield f"withdrew {gone}"
+        elif self.withdrawn and not self.algorithm:
             yield f"{gone} {'is' if self.withdrawn == 1 else 'are'} asserted now"
         elif self.withdrawn or (self.algorithm and self.rules and self._may_withdraw):
             every = "all " if self.algorithm == "rebuild" and self.withdrawn > 1 else ""

@@ -38,6 +38,9 @@ from inferlake.store.until import of_facts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# What a report calls the way in which it is found what no longer follows from what expires.
+WINDOW = "window"
+
 
 @dataclass(frozen=True)
 class Lasted:
@@ -106,7 +109,7 @@ class _WindowWork:
         broken, more = [], False
         if said is not None or self._rules_change:
             broken, more = self._contradictions(permanent, times)
-        repaired = self._repaired(moved, permanent, choice, broken, more)
+        repaired = self._repaired(moved, permanent, self._how(found, choice), broken, more)
         return Lasted(found.counts, self._expired(), repaired)
 
     # --- What there is ---------------------------------------------------------------------------
@@ -294,24 +297,33 @@ class _WindowWork:
         closure = self._deriver(self.after).close(self.scratch, blocks, [])
         return closure.contradictions(SHOWN)
 
+    def _how(self, found: Touched, choice: Choice | None) -> tuple[str, str]:
+        """Return how it was found what no longer follows, and why so."""
+        loses = bool(found.counts.goes) or self.kept.rules != self.before.rules
+        if choice is not None and (loses or choice.algorithm == "rebuild"):
+            return choice.algorithm, choice.reason
+        if found.counts.lowered:
+            return WINDOW, "what expires was derived again"
+        return "", ""
+
     def _repaired(
         self,
         moved: Moved,
         permanent: _Permanent,
-        choice: Choice | None,
+        how: tuple[str, str],
         broken: list[Broken],
         more: bool,
     ) -> Repaired:
-        rebuilt = choice is not None and choice.algorithm == "rebuild"
-        replaced = self._replaced(rebuilt)
+        algorithm, reason = how
+        replaced = self._replaced(algorithm == "rebuild")
         lost = live_rows(f for f in replaced if f.partition["relation"] in self.shape.arities)
         return Repaired(
             derived=moved.derived,
             withdrawn=moved.withdrawn + lost,
             actions=moved.actions,
             replaced=replaced,
-            algorithm=choice.algorithm if choice else "",
-            reason=choice.reason if choice else "",
+            algorithm=algorithm,
+            reason=reason,
             rounds=self.repair.rounds,
             work=permanent.work,
             contradictions=tuple(self.repair.told(self.shape, broken)),
