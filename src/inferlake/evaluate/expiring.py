@@ -20,7 +20,6 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import Block, FileBlock, matching_sql, may_match, same_sql
 from inferlake.evaluate.described import looks
@@ -35,9 +34,6 @@ from inferlake.plan.compile import Options, Plan, compile_plan
 from inferlake.plan.groups import Group
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import Query, Range, add_lasting, variants
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 WINDOW = "window"
 
@@ -65,7 +61,7 @@ class Expiring:
     rounds: list[Round] = field(default_factory=list)
 
     def run(
-        self, known: Block | None, given: DataFrame | None, fresh: Iterable[Block] = ()
+        self, known: Block | None, given: Block | None, fresh: Iterable[Block] = ()
     ) -> list[Block]:
         """Return what is to stand longer than it was known to, with the times until when.
 
@@ -74,7 +70,7 @@ class Expiring:
         to stand as long; a fact may come back several times, and then its latest time counts.
         """
         before = () if known is None else (known,)
-        start = None if given is None else self._longer(self.queries.block(given), before)
+        start = None if given is None else self._longer(given, before)
         new = tuple(block for block in fresh if block.rows)
         if start is None and (known is None or not new):
             return []
@@ -135,7 +131,7 @@ class Expiring:
         self.limits.check_rounds(len(self.rounds))
         began = time.perf_counter()
         made = self.queries.block(self.queries.result(query, self._latest_sql))
-        last = self._longer(made, known)
+        last = None if made is None else self._longer(lasting(made), known)
         names = tuple(dict.fromkeys(name for group in groups for name in group.names if name))
         rows, seconds = last.rows if last else 0, time.perf_counter() - began
         done = Round(len(self.rounds) + 1, WINDOW, names, rows, seconds)
@@ -149,18 +145,15 @@ class Expiring:
         columns = ", ".join(self.queries.layout.columns)
         return f"SELECT {columns}, max(e) AS e FROM ({{made}}) made GROUP BY {columns}"
 
-    def _longer(self, made: FileBlock | None, known: tuple[Block, ...]) -> FileBlock | None:
+    def _longer(self, made: Block, known: tuple[Block, ...]) -> FileBlock | None:
         """Return the facts of a block that are not known, or not for so long."""
-        if made is None:
-            return None
         wanted = (looks((made,)) or self._everything).limited(made.values)
         frame = self.queries.facts((*map(Forever, self.forever), *known), wanted)
-        if frame is None:
-            return made
+        own = made.frame(self.queries.engine, self._everything)
+        if frame is None or own is None:
+            return None if own is None else self.queries.block(own)
         text = f"""SELECT made.* FROM {{made}} made LEFT ANTI JOIN {{known}} known
             ON {same_sql(self.queries.layout, "made", "known")} AND known.e >= made.e"""
-        own = lasting(made).frame(self.queries.engine, self._everything)
-        assert own is not None
         return self.queries.block(self.queries.engine.sql(text, made=own, known=frame))
 
     def _merged(self, blocks: list[Block]) -> FileBlock:

@@ -10,18 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import Block, read
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from inferlake import parquet
+from inferlake.evaluate.blocks import Block, FileBlock, read
+from inferlake.evaluate.described import READ_BY_DRIVER
 from inferlake.evaluate.lasting import FOREVER_SQL
 from inferlake.evaluate.queries import Queries
 from inferlake.maintain.expiries import Expiries, after
 from inferlake.maintain.touched import Touched
+from inferlake.parquet import DataFile
 from inferlake.plan.patterns import Patterns
 from inferlake.session import union
 from inferlake.store import Layer, Store
 from inferlake.store.compact import write_facts
-from inferlake.store.facts import argument_columns
+from inferlake.store.facts import argument_columns, stored_table
 from inferlake.store.until import until
 
 if TYPE_CHECKING:
@@ -73,6 +80,8 @@ class Moved:
     actions: tuple[AddAction, ...] = ()
     derived: int = 0
     withdrawn: int = 0
+    # Facts whose time had come.
+    due: int = 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +106,10 @@ _KINDS = (
 )
 
 
+_TIMES = ("ua0", "ua1", "ud0", "ud1")
+_FLAGS = tuple(f"m{number}" for number in range(len(_KINDS)))
+
+
 def moves(
     store: Store,
     queries: Queries,
@@ -106,25 +119,45 @@ def moves(
     version: int,
     relations: Iterable[str],
 ) -> Moved:
-    """Write what changes from what expired at `times` before, to what is to be at `clock`."""
-    state = _state(queries, times, outcome)
-    if state is None:
+    """Write what changes from what expired at `times` before, to what is to be at `clock`.
+
+    One job, and one for each kind of row if they are many.
+    """
+    changed = _changed(queries, times, outcome, clock)
+    if changed is None:
         return Moved()
-    layout = queries.layout
-    at, files = queries.scratch.write_whole(state)
-    paths = [at.child(file.path).address for file in files]
-    known = read(queries.engine, paths, (*layout.columns, *_KNOWN))
-    placed = known.selectExpr(*layout.columns, *_values(clock, outcome.rebuilt))
-    full = placed.selectExpr("*", *_rows(0), *_rows(1))
+    few = changed.rows <= READ_BY_DRIVER
+    writer = (_Few if few else _Many)(store, queries, changed, version)
     actions: list[AddAction] = []
     sums = {1: 0, -1: 0}
-    for relation, counts in _counts(queries, full, set(relations)).items():
-        for kind, count in zip(_KINDS, counts, strict=True):
-            if count:
-                actions += _written(store, queries, full, relation, kind, count, version)
-                if kind.layer == "derived" and not kind.time:
-                    sums[kind.sign] += count
-    return Moved(tuple(actions), sums[1], sums[-1])
+    for relation in sorted(set(relations) & set(queries.layout.arities)):
+        for number, kind in enumerate(_KINDS):
+            files = writer.written(relation, number)
+            name = until(relation) if kind.time else relation
+            actions += store.facts.actions(files, kind.layer, sign=kind.sign, relation=name)
+            if kind.layer == "derived" and not kind.time:
+                sums[kind.sign] += parquet.rows(files)
+    due = parquet.total(changed.at, changed.files, "due")
+    return Moved(tuple(actions), sums[1], sums[-1], due)
+
+
+def _changed(
+    queries: Queries, times: Expiries, outcome: Outcome, clock: int | None
+) -> FileBlock | None:
+    """Write the facts of which something changes, with flags for the kinds of their rows."""
+    state = _state(queries, times, outcome)
+    if state is None:
+        return None
+    columns = queries.layout.columns
+    due = f"IF(w = 1 AND NOT ({after(clock, 'we')}), BIGINT(1), BIGINT(0)) AS due"
+    placed = state.selectExpr(*columns, *_values(clock, outcome.rebuilt), due)
+    full = placed.selectExpr("*", *_rows(0), *_rows(1))
+    flags = [f"IF({kind.where}, BIGINT(1), BIGINT(0)) AS m{n}" for n, kind in enumerate(_KINDS)]
+    some = " OR ".join(f"{flag} = 1" for flag in _FLAGS)
+    rows = full.selectExpr(*columns, *_TIMES, *flags, "due").where(f"{some} OR due = 1")
+    at, files = queries.scratch.write_whole(rows)
+    found = FileBlock(queries.layout, at, files, None)
+    return found if found.rows else None
 
 
 def _state(queries: Queries, times: Expiries, outcome: Outcome) -> DataFrame | None:
@@ -184,38 +217,55 @@ def _rows(n: int) -> list[str]:
     ]
 
 
-def _counts(queries: Queries, full: DataFrame, relations: set[str]) -> dict[str, tuple[int, ...]]:
-    """Count the rows of each kind, by relation; one job."""
-    layout = queries.layout
-    relation = "0" if layout.only_triples else "r"
-    counted = ", ".join(f"count_if({kind.where}) AS n{n}" for n, kind in enumerate(_KINDS))
-    text = f"SELECT relation, {counted} FROM {{rows}} rows GROUP BY relation"
-    rows = queries.engine.sql(text, rows=full.selectExpr("*", f"{relation} AS relation")).collect()
-    named = {layout.names[row.relation]: tuple(row)[1:] for row in rows}
-    return {name: counts for name, counts in named.items() if name in relations}
+@dataclass
+class _Many:
+    """Writes rows by the engine."""
+
+    store: Store
+    queries: Queries
+    changed: FileBlock
+    version: int
+
+    def written(self, relation: str, number: int) -> tuple[DataFile, ...]:
+        """Write the rows of one kind, if there are any."""
+        layout, kind = self.queries.layout, _KINDS[number]
+        arity = layout.arities[relation]
+        columns = [*argument_columns(arity)]
+        frame = self._frame
+        if kind.time:
+            # Named apart first: in a narrow relation the time's column is one of the layout's.
+            frame = frame.selectExpr("*", f"{kind.time} AS time")
+            columns.append(f"time AS {argument_columns(arity + 1)[-1]}")
+        mine = "TRUE" if layout.only_triples else f"r = {layout.number(relation)}"
+        rows = frame.where(f"{mine} AND m{number} = 1")
+        rows = rows.selectExpr(*columns, f"BIGINT({self.version}) AS version")
+        name = until(relation) if kind.time else relation
+        return write_facts(
+            self.queries.engine, self.store.facts, name, len(columns), rows, self.changed.rows
+        )
+
+    @cached_property
+    def _frame(self) -> DataFrame:
+        columns = (*self.queries.layout.columns, *_TIMES, *_FLAGS)
+        return read(self.queries.engine, self.changed.addresses, columns)
 
 
-def _written(
-    store: Store,
-    queries: Queries,
-    full: DataFrame,
-    relation: str,
-    kind: _Kind,
-    count: int,
-    version: int,
-) -> tuple[AddAction, ...]:
-    """Write the rows of one kind and return their log entries."""
-    layout = queries.layout
-    arity = layout.arities[relation]
-    columns = [*argument_columns(arity)]
-    if kind.time:
-        # Named apart first: in a narrow relation the time's column is one of the layout's.
-        full = full.selectExpr("*", f"{kind.time} AS time")
-        columns.append(f"time AS {argument_columns(arity + 1)[-1]}")
-    mine = "TRUE" if layout.only_triples else f"r = {layout.number(relation)}"
-    rows = full.where(f"{mine} AND {kind.where}")
-    rows = rows.selectExpr(*columns, f"BIGINT({version}) AS version")
-    name = until(relation) if kind.time else relation
-    width = arity + 1 if kind.time else arity
-    files = write_facts(queries.engine, store.facts, name, width, rows, count)
-    return store.facts.actions(files, kind.layer, sign=kind.sign, relation=name)
+class _Few(_Many):
+    """Writes rows from the driver: sooner than an engine would begin."""
+
+    def written(self, relation: str, number: int) -> tuple[DataFile, ...]:
+        layout, kind = self.queries.layout, _KINDS[number]
+        mine = pc.equal(self._table.column(f"m{number}"), 1)
+        if not layout.only_triples:
+            mine = pc.and_(mine, pc.equal(self._table.column("r"), layout.number(relation)))
+        rows = self._table.filter(mine)
+        if not rows.num_rows:
+            return ()
+        names = [*argument_columns(layout.arities[relation]), *([kind.time] if kind.time else [])]
+        columns = [rows.column(name) for name in names]
+        return self.store.facts.table.write_table(stored_table(columns, self.version))
+
+    @cached_property
+    def _table(self) -> pa.Table:
+        columns = (*self.queries.layout.columns, *_TIMES, *_FLAGS)
+        return parquet.read_table(self.changed.at, self.changed.files, columns)

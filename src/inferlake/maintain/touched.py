@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import FileBlock, read, same_sql
+from inferlake import parquet
+from inferlake.evaluate.blocks import FileBlock, same_sql
 from inferlake.evaluate.described import looks
 from inferlake.evaluate.lasting import FOREVER_SQL, Chosen
 from inferlake.evaluate.queries import Queries
@@ -36,7 +37,19 @@ _BEFORE_SQL = f"""
     FROM {{asked}} asked LEFT JOIN {{times}} times ON TIMES
     LEFT JOIN {{asserted}} asserted ON ASSERTED LEFT JOIN {{derived}} derived ON DERIVED"""
 
-_COLUMNS = ("a0", "e0", "a1", "alive", "last", "late")
+_COLUMNS = ("a0", "e0", "a1")
+
+# What is counted, and of which triples.
+_FLAGS = {
+    "added": "alive IS NULL AND a1 IS NOT NULL",
+    "removed": "alive IS NOT NULL AND a1 IS NULL",
+    "not_asserted": "alive IS NULL AND last = -1",
+    "comes": f"a1 = {FOREVER_SQL} AND NOT (a0 <=> {FOREVER_SQL})",
+    "goes": f"a0 = {FOREVER_SQL} AND NOT (a1 <=> {FOREVER_SQL})",
+    "lowered": "alive IS NOT NULL AND (a1 IS NULL OR a1 < alive)",
+    "timed": f"a1 < {FOREVER_SQL}",
+    "late": "",
+}
 
 
 @dataclass(frozen=True)
@@ -72,12 +85,12 @@ class Touched:
     @property
     def comes(self) -> Chosen | None:
         """Assertions for ever that were none."""
-        return self.chosen(f"a1 = {FOREVER_SQL} AND NOT (a0 <=> {FOREVER_SQL})", "e0")
+        return self.chosen(_FLAGS["comes"], "e0")
 
     @property
     def goes(self) -> Chosen | None:
         """What was asserted for ever and no longer is."""
-        return self.chosen(f"a0 = {FOREVER_SQL} AND NOT (a1 <=> {FOREVER_SQL})")
+        return self.chosen(_FLAGS["goes"])
 
 
 def touched(
@@ -103,13 +116,15 @@ def touched(
     frame = _with_past(store, queries, snapshot, times, asked, others)
     alive = f"IF({after(clock, 'a0')}, a0, NULL)"
     until = f"IF(last = 1 AND {after(clock, 'until')}, until, NULL)"
-    frame = frame.selectExpr("*", f"{alive} AS alive")
     a1 = f"greatest(IF(gone = 1, NULL, alive), {until}) AS a1"
-    block = queries.block(
-        frame.selectExpr(*layout.columns, "a0", "e0", a1, "alive", "last", "late")
-    )
+    frame = frame.selectExpr("*", f"{alive} AS alive").selectExpr("*", a1)
+    flags = [
+        f"IF({where}, BIGINT(1), BIGINT(0)) AS {name}" if where else name
+        for name, where in _FLAGS.items()
+    ]
+    block = queries.block(frame.selectExpr(*layout.columns, *_COLUMNS, *flags))
     assert block is not None
-    return Touched(block, _counts(queries, block))
+    return Touched(block, _counts(block))
 
 
 def _with_past(
@@ -153,18 +168,6 @@ def _with_past(
     )
 
 
-def _counts(queries: Queries, block: FileBlock) -> Counts:
-    """Count what changes; one job over the triples named."""
-    forever = FOREVER_SQL
-    frame = read(queries.engine, block.addresses, (*queries.layout.columns, *_COLUMNS))
-    found = frame.selectExpr(
-        "count_if(alive IS NULL AND a1 IS NOT NULL)",
-        "count_if(alive IS NOT NULL AND a1 IS NULL)",
-        "count_if(alive IS NULL AND last = -1)",
-        "sum(late)",
-        f"count_if(a1 = {forever} AND NOT (a0 <=> {forever}))",
-        f"count_if(a0 = {forever} AND NOT (a1 <=> {forever}))",
-        "count_if(alive IS NOT NULL AND (a1 IS NULL OR a1 < alive))",
-        f"count_if(a1 < {forever})",
-    ).collect()[0]
-    return Counts(*map(int, found))
+def _counts(block: FileBlock) -> Counts:
+    """Add up what was flagged, without an engine."""
+    return Counts(**{name: parquet.total(block.at, block.files, name) for name in _FLAGS})

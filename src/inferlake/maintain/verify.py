@@ -161,7 +161,8 @@ def _wrong_times(deriver: Deriver, snapshot: Snapshot, scratch: Scratch) -> Iter
         return frame or engine.empty(", ".join(f"{name} BIGINT" for name in columns))
 
     given = some("a IS NOT NULL", "a AS e")
-    blocks = deriver.expiring(queries, everlasting.fixpoint.blocks).run(None, given)
+    start = times.chosen("a IS NOT NULL", "a AS e")
+    blocks = deriver.expiring(queries, everlasting.fixpoint.blocks).run(None, start)
     found = queries.facts(blocks, everything)
     latest = _LATEST_SQL.replace("COLUMNS", ", ".join(layout.columns))
     right = some("FALSE", "e") if found is None else engine.sql(latest, found=found)

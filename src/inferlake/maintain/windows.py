@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import Block, Scratch, Without, difference_sql
 from inferlake.evaluate.contradictions import Broken
-from inferlake.evaluate.lasting import FOREVER_SQL
+from inferlake.evaluate.lasting import FOREVER_SQL, lasting
 from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.report import Round
 from inferlake.evaluate.sets import Work
@@ -110,7 +110,7 @@ class _WindowWork:
         if said is not None or self._rules_change:
             broken, more = self._contradictions(permanent, times)
         repaired = self._repaired(moved, permanent, self._how(found, choice), broken, more)
-        return Lasted(found.counts, self._expired(), repaired)
+        return Lasted(found.counts, moved.due, repaired)
 
     # --- What there is ---------------------------------------------------------------------------
 
@@ -153,14 +153,6 @@ class _WindowWork:
     def _deriver(self, program: Program, *, window: bool = False) -> Deriver:
         found = self.repair.deriver(program, self.shape)
         return replace(found, window=self.times) if window else found
-
-    def _expired(self) -> int:
-        """Count the facts whose time had come; one job."""
-        if self.clock is None:
-            return 0
-        due = self.times.chosen(f"NOT ({after(self.clock, 'e')})")
-        frame = due.frame(self.repair.engine, self._everything) if due is not None else None
-        return 0 if frame is None else frame.count()
 
     @property
     def _everything(self) -> Patterns:
@@ -250,16 +242,15 @@ class _WindowWork:
         expiring = self._deriver(self.after).expiring(self.queries, permanent.forever)
         return [*before, *expiring.run(known, given, fresh)]
 
-    def _arrivals(self, found: Touched) -> DataFrame | None:
+    def _arrivals(self, found: Touched) -> Block | None:
         """Return what is asserted for longer than it stood, with the time."""
         if not found.counts.timed:
             return None
         # What stood until the clock has gone: a time later than that is longer.
         longer = f"a1 < {FOREVER_SQL} AND (e0 IS NULL OR e0 < a1)"
-        chosen = found.chosen(longer, "a1 AS e")
-        return None if chosen is None else chosen.frame(self.repair.engine, self._everything)
+        return found.chosen(longer, "a1 AS e")
 
-    def _assertions(self, found: Touched) -> DataFrame | None:
+    def _assertions(self, found: Touched) -> Block | None:
         """Return all that is asserted for a time, with the time."""
         engine = self.repair.engine
         frames: list[DataFrame] = []
@@ -277,7 +268,8 @@ class _WindowWork:
             frame = timed.frame(engine, self._everything)
             assert frame is not None
             frames.append(frame)
-        return union(frames) if frames else None
+        block = self.queries.block(union(frames)) if frames else None
+        return None if block is None else lasting(block)
 
     # --- What to tell ----------------------------------------------------------------------------
 
