@@ -619,7 +619,7 @@ def _window(
             f"a window is a timedelta of a millisecond or more, not {window!r}:"
             " timedelta(minutes=10)"
         )
-    if add is None and patch is None:
+    if not (_listed(add) or _listed(patch)):
         raise InputError("a window is for what is added: say what to add, or a patch")
     if time_column is not None and (at is not None or not hasattr(add, "sparkSession")):
         raise InputError(

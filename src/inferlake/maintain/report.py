@@ -4,26 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
 from typing import Any
 
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.sets import Work
 from inferlake.input import Bad
-from inferlake.progress import counted, one_line
-
-
-def shown_time(clock: int) -> str:
-    """Return a time in milliseconds since 1970 as people write it.
-
-    >>> shown_time(1_700_000_000_123)
-    '2023-11-14 22:13:20.123 UTC'
-    """
-    try:
-        time = datetime(1970, 1, 1) + timedelta(milliseconds=clock)
-    except OverflowError:
-        return f"{clock} ms"
-    return f"{time.isoformat(' ', 'milliseconds')} UTC"
+from inferlake.progress import counted, one_line, shown_time
 
 
 @dataclass(frozen=True)
