@@ -43,8 +43,13 @@ def of_facts(relation: str) -> str:
 
 
 def has_expiring(snapshot: Snapshot) -> bool:
-    """Tell whether some fact of a version may expire."""
-    return any(is_until(file.partition["relation"]) for file in snapshot.files)
+    """Tell whether some fact of a version expires; files that cancel each other do not count."""
+    rows = (
+        file.rows * int(file.partition["sign"])
+        for file in snapshot.files
+        if is_until(file.partition["relation"])
+    )
+    return sum(rows) > 0
 
 
 def clock(snapshot: Snapshot) -> int | None:
