@@ -255,9 +255,9 @@ class _Few(_Many):
 
     def written(self, relation: str, number: int) -> tuple[DataFile, ...]:
         layout, kind = self.queries.layout, _KINDS[number]
-        mine = pc.equal(self._table.column(f"m{number}"), 1)
+        mine = pc.field(f"m{number}") == 1
         if not layout.only_triples:
-            mine = pc.and_(mine, pc.equal(self._table.column("r"), layout.number(relation)))
+            mine &= pc.field("r") == layout.number(relation)
         rows = self._table.filter(mine)
         if not rows.num_rows:
             return ()

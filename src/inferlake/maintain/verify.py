@@ -158,7 +158,9 @@ def _wrong_times(deriver: Deriver, snapshot: Snapshot, scratch: Scratch) -> Iter
         chosen = times.chosen(where, *shown)
         frame = None if chosen is None else chosen.frame(engine, everything)
         columns = (*layout.columns, *(one.split()[-1] for one in shown))
-        return frame or engine.empty(", ".join(f"{name} BIGINT" for name in columns))
+        if frame is not None:
+            return frame
+        return engine.empty(", ".join(f"{name} BIGINT" for name in columns))
 
     given = some("a IS NOT NULL", "a AS e")
     start = times.chosen("a IS NOT NULL", "a AS e")

@@ -185,7 +185,7 @@ class _WindowWork:
             gone, work = retracted.gone, retracted.work
         stored = deriver.stored(self.base)
         if gone:
-            stored = [Without(self.shape, block, gone) for block in stored]
+            stored: list[Block] = [Without(self.shape, block, gone) for block in stored]
         given = self._given(found, gone)
         deriver = self._deriver(self.after)
         closure = deriver.close(self.scratch, stored, given, under=self.kept)
@@ -236,7 +236,7 @@ class _WindowWork:
         known = None if again else alive
         given = self._assertions(found) if again else self._arrivals(found)
         fresh = () if again else permanent.fresh
-        before = [] if known is None else [known]
+        before: list[Block] = [] if known is None else [known]
         if given is None and not (known is not None and fresh):
             return before
         expiring = self._deriver(self.after).expiring(self.queries, permanent.forever)
@@ -279,13 +279,13 @@ class _WindowWork:
         """Return what constraints are broken, by facts with times or without."""
         if not any(rule.is_constraint for rule in self.after.rules):
             return [], False
-        blocks = [*permanent.forever]
+        blocks: list[Block] = [*permanent.forever]
         frame = self.queries.facts(times, self._everything)
         if frame is not None:
             once = self.queries.block(frame.select(*self.shape.columns).distinct())
             if once is not None:
                 # What never expires now may have had a time before.
-                blocks = [Without(self.shape, block, (once,)) for block in blocks] + [once]
+                blocks = [*(Without(self.shape, block, (once,)) for block in blocks), once]
         closure = self._deriver(self.after).close(self.scratch, blocks, [])
         return closure.contradictions(SHOWN)
 

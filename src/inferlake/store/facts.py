@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 from deltalake import Field, Schema
@@ -188,7 +188,7 @@ def stored_columns(arity: int) -> list[str]:
 
 def stored_table(columns: Sequence[pa.ChunkedArray], version: int) -> pa.Table:
     """Return a few facts that the driver has, argument by argument, in the stored columns."""
-    named = dict(zip(_FIRST, columns, strict=False))
+    named: dict[str, Any] = dict(zip(_FIRST, columns, strict=False))
     rows = len(columns[0])
     if len(columns) > TRIPLE_ARITY:
         wide = [column.to_pylist() for column in columns[TRIPLE_ARITY:]]
