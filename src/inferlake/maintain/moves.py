@@ -149,8 +149,7 @@ def _changed(
     if state is None:
         return None
     columns = queries.layout.columns
-    due = f"IF(w = 1 AND NOT ({after(clock, 'we')}), BIGINT(1), BIGINT(0)) AS due"
-    placed = state.selectExpr(*columns, *_values(clock, outcome.rebuilt), due)
+    placed = _placed(state, columns, clock, outcome.rebuilt)
     full = placed.selectExpr("*", *_rows(0), *_rows(1))
     flags = [f"IF({kind.where}, BIGINT(1), BIGINT(0)) AS m{n}" for n, kind in enumerate(_KINDS)]
     some = " OR ".join(f"{flag} = 1" for flag in _FLAGS)
@@ -193,17 +192,25 @@ def _row(kind: int, *times: str) -> list[str]:
     return [f"{kind} AS kind", *(f"{time} AS x{n}" for n, time in enumerate(times, 1))]
 
 
-def _values(clock: int | None, rebuilt: bool) -> list[str]:
-    """Return SQL for the times of before (`a0`, `e0`) and of after (`a1`, `e1`)."""
+def _placed(
+    state: DataFrame, columns: tuple[str, ...], clock: int | None, rebuilt: bool
+) -> DataFrame:
+    """Return facts with the times of before (`a0`, `e0`) and of after (`a1`, `e1`)."""
     forever = FOREVER_SQL
-    a0 = "IF(t = 1, ta0, wa)"
-    e0 = f"CASE WHEN t = 1 THEN te0 WHEN w = 1 THEN we WHEN gone = 1 THEN {forever} END"
-    a1 = f"IF(t = 1, ta1, IF({after(clock, 'wa')}, wa, NULL))"
-    stays = f"({e0}) = {forever} AND gone IS NULL"
+    before = f"CASE WHEN t = 1 THEN te0 WHEN w = 1 THEN we WHEN gone = 1 THEN {forever} END AS e0"
+    named = state.selectExpr(
+        *columns,
+        "IF(t = 1, ta0, wa) AS a0",
+        before,
+        f"IF(t = 1, ta1, IF({after(clock, 'wa')}, wa, NULL)) AS a1",
+        *("gone", "fresh", "fe"),
+        f"IF(w = 1 AND NOT ({after(clock, 'we')}), BIGINT(1), BIGINT(0)) AS due",
+    )
+    e0, stays = "e0", f"(e0 = {forever} AND gone IS NULL)"
     if rebuilt:  # nothing is in the derived layer, and nothing there says until when
-        e0, stays = a0, "FALSE"
-    e1 = f"CASE WHEN fresh = 1 OR ({a1}) = {forever} OR ({stays}) THEN {forever} ELSE fe END"
-    return [f"{a0} AS a0", f"{e0} AS e0", f"{a1} AS a1", f"{e1} AS e1"]
+        e0, stays = "a0 AS e0", "FALSE"
+    e1 = f"IF(fresh = 1 OR a1 = {forever} OR {stays}, {forever}, fe) AS e1"
+    return named.selectExpr(*columns, "a0", e0, "a1", e1, "due")
 
 
 def _rows(n: int) -> list[str]:
