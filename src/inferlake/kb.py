@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from inferlake import maintain
@@ -13,22 +13,33 @@ from inferlake.errors import InputError, StoreError
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.export import export, export_patch
 from inferlake.input import FRAME, discover
-from inferlake.maintain import ALGORITHMS, Algorithm, Change, ChangeReport, Source, VerifyReport
+from inferlake.maintain import (
+    ALGORITHMS,
+    Algorithm,
+    Change,
+    ChangeReport,
+    Source,
+    VerifyReport,
+    Window,
+)
 from inferlake.maintain.changes import Changes, changes
 from inferlake.maintain.derive import Derivation
+from inferlake.maintain.expiries import expiries
 from inferlake.maintain.forget import ForgetReport, forget
 from inferlake.maintain.purge import must_purge, purge
 from inferlake.maintain.rules import RuleChange
+from inferlake.plan.clauses import Layout
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import NONE, compiled, read_rules
 from inferlake.session import Engine, EngineName, Sessions, union
 from inferlake.store import LAYERS, Layer, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
-from inferlake.store.facts import argument_columns
+from inferlake.store.facts import TRIPLE, TRIPLE_ARITY, argument_columns
 from inferlake.store.failures import explained
 from inferlake.store.layout import RDF_TYPE
 from inferlake.store.table import Snapshot
+from inferlake.store.until import clock
 from inferlake.store.vacuum import Vacuumed, vacuum
 from inferlake.terms import FULL, TermHash
 
@@ -44,6 +55,9 @@ _ARRANGING = ("compact", "vacuum", "purge")
 
 LayerChoice = Literal["all", "asserted", "derived"]
 
+# A time: a datetime with its time zone, or milliseconds since 1970.
+Moment = datetime | int
+
 
 @dataclass(frozen=True)
 class Stats:
@@ -57,10 +71,12 @@ class Stats:
     classes: int
     files: int
     bytes: int
+    # The time up to which facts that expire have gone, in milliseconds since 1970.
+    clock: int | None = None
 
     def as_dict(self) -> dict[str, int]:
-        """Return the numbers as JSON would have them."""
-        return asdict(self)
+        """Return the numbers as JSON would have them; no clock where there is none."""
+        return {name: number for name, number in asdict(self).items() if number is not None}
 
 
 @dataclass(frozen=True)
@@ -200,6 +216,10 @@ class KnowledgeBase:
         format: str | None = None,
         on_error: Literal["fail", "skip"] = "fail",
         transaction: tuple[str, int] | None = None,
+        window: timedelta | None = None,
+        at: Moment | None = None,
+        time_column: str | None = None,
+        now: Moment | None = None,
         max_rounds: int | None = None,
         max_facts: int | None = None,
         count: bool = False,
@@ -212,7 +232,13 @@ class KnowledgeBase:
         To remove what is not asserted changes nothing; the report counts it. What is derived
         follows: whatever no longer holds goes, by `algorithm`: bf, dred, counting, rebuild, or
         auto, which chooses and says why.
+
+        With a `window`, what is added expires: so long after the time of its event, which is in
+        the `time_column` of a DataFrame (a timestamp, or milliseconds since 1970), or `at`, by
+        default the present. It goes when the clock of the store is advanced that far, by `expire`
+        or, before anything else is done, to `now`.
         """
+        lasting = _window(window, at, time_column, add, patch)
         sources = {
             name: _source(_listed(given), format, name)
             for name, given in (("add", add), ("remove", remove), ("patch", patch))
@@ -221,6 +247,7 @@ class KnowledgeBase:
             raise InputError(
                 "nothing to change: say what to add, to remove, a patch, or other rules"
             )
+        sources["add"] = replace(sources["add"], time_column=time_column)
         return self._apply(
             Change(
                 **sources,
@@ -228,7 +255,22 @@ class KnowledgeBase:
                 skip_bad=_skips(on_error),
                 transaction=_checked(transaction),
                 how=self._how(rules, max_rounds, max_facts, count=count, algorithm=algorithm),
+                window=lasting,
+                clock=None if now is None else milliseconds(now),
             )
+        )
+
+    def expire(
+        self, now: Moment | None = None, *, transaction: tuple[str, int] | None = None
+    ) -> ChangeReport:
+        """Advance the clock to `now`, by default the present, and let go what is due by then.
+
+        What was derived from it goes in the same version, without any rule being run: until when
+        it holds was found when it was derived. The clock never goes back.
+        """
+        time = milliseconds(datetime.now(UTC) if now is None else now)
+        return self._apply(
+            Change(operation="expire", clock=time, transaction=_checked(transaction))
         )
 
     def change_rules(
@@ -389,6 +431,7 @@ class KnowledgeBase:
             classes=row.classes,
             files=len(snapshot.files) + len(dictionary.files),
             bytes=sum(file.size for file in snapshot.files + dictionary.files),
+            clock=clock(snapshot),
         )
 
     def compact(self) -> CompactReport:
@@ -430,6 +473,29 @@ class KnowledgeBase:
         names = {column: f"c{place}" for place, column in enumerate(columns)}
         stored = frames[0].unionAll(frames[1])
         return self._store.terms.decode_columns(engine, stored, names, "layer")
+
+    def expiring(self, relation: str = TRIPLE) -> DataFrame:
+        """Return the facts that expire, with the times: until when each is asserted, and stands.
+
+        The columns are subject, predicate, object (of other relations c0, c1 and so on), then
+        `asserted_until`, null for what is derived alone, and `until`, both in milliseconds since
+        1970. A fact that stands and is not among them never expires; nor does one whose `until` is
+        the largest bigint: it is asserted for a time, and follows for ever.
+        """
+        snapshot = self._snapshot()
+        arity = {**self._arities(snapshot), TRIPLE: TRIPLE_ARITY}.get(relation)
+        if arity is None:
+            raise InputError(f"no rule knows a relation {relation}")
+        engine, shape = self._sessions.for_reading(), Layout({relation: arity})
+        columns = argument_columns(arity)
+        found = expiries(self._store, engine, snapshot, shape, {relation: arity})
+        if found is None:
+            found = engine.empty(", ".join(f"{name} BIGINT" for name in (*columns, "a", "e")))
+        names = {column: f"c{place}" for place, column in enumerate(columns)}
+        if relation == TRIPLE:
+            names = {"s": "subject", "p": "predicate", "o": "object"}
+        times = found.selectExpr(*columns, "a AS asserted_until", "e AS until")
+        return self._store.terms.decode_columns(engine, times, names, "asserted_until", "until")
 
     def _arities(self, snapshot: Snapshot) -> dict[str, int]:
         """Return the relations that a version's rules know, with their numbers of arguments."""
@@ -517,6 +583,51 @@ def _source(inputs: list[Any], format: str | None, role: str = "add") -> Source:
     if frames:
         return Source((FRAME,), frames[0])
     return Source(discover(inputs, format, changes=role == "patch") if inputs else ())
+
+
+def milliseconds(moment: Moment) -> int:
+    """Return a time in milliseconds since 1970.
+
+    >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC)), milliseconds(7)
+    (1500, 7)
+    """
+    if isinstance(moment, int) and not isinstance(moment, bool):
+        return moment
+    if not isinstance(moment, datetime):
+        raise InputError(f"{moment!r} is no time: give a datetime, or milliseconds since 1970")
+    if moment.tzinfo is None:
+        raise InputError(
+            f"{moment} has no time zone: write for example datetime.now(UTC), or milliseconds"
+        )
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def _window(
+    window: timedelta | None,
+    at: Moment | None,
+    time_column: str | None,
+    add: Inputs,
+    patch: Inputs,
+) -> Window | None:
+    """Return how long additions stand, or None if for ever."""
+    if window is None:
+        if at is not None or time_column is not None:
+            raise InputError("a time of events is of use with a window only: add window=…")
+        return None
+    if not isinstance(window, timedelta) or window < timedelta(milliseconds=1):
+        raise InputError(
+            f"a window is a timedelta of a millisecond or more, not {window!r}:"
+            " timedelta(minutes=10)"
+        )
+    if not (_listed(add) or _listed(patch)):
+        raise InputError("a window is for what is added: say what to add, or a patch")
+    if time_column is not None and (at is not None or not hasattr(add, "sparkSession")):
+        raise InputError(
+            "a time_column is that of the DataFrame to add, which then has the times of all its"
+            " rows; for files, give at=…"
+        )
+    when = milliseconds(datetime.now(UTC) if at is None else at)
+    return Window(window // timedelta(milliseconds=1), when)
 
 
 def _skips(on_error: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Protocol
 
 
@@ -60,6 +61,19 @@ def counted(number: int, noun: str) -> str:
     ('1 file', '2,000 files')
     """
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def shown_time(clock: int) -> str:
+    """Return a time in milliseconds since 1970 as people write it.
+
+    >>> shown_time(1_700_000_000_123)
+    '2023-11-14 22:13:20.123 UTC'
+    """
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(milliseconds=clock)
+    except OverflowError:
+        return f"{clock} ms"
+    return f"{moment.isoformat(' ', 'milliseconds')} UTC"
 
 
 def one_line(what: str, seconds: Mapping[str, float], engine: str, *, triples: int = 0) -> str:

@@ -18,20 +18,21 @@ import click
 
 from inferlake.cli.changes import (
     changes_command,
+    expire_command,
     forget_command,
     load_command,
     rules_command,
     update_command,
 )
 from inferlake.cli.rules import check_command, run_command
+from inferlake.cli.times import Duration
 from inferlake.errors import InferlakeError
-from inferlake.progress import Silent, Stopwatch, counted, one_line
+from inferlake.progress import Silent, Stopwatch, counted, one_line, shown_time
 
 if TYPE_CHECKING:
     from inferlake.kb import KnowledgeBase
     from inferlake.store import VersionInfo
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _INTERRUPTED = 130
 
 # About the text of one LUBM university, to choose an engine by.
@@ -72,20 +73,6 @@ class Settings:
             print(json.dumps(data, default=str))
         elif not self.quiet:
             print(line, file=sys.stderr)
-
-
-class Duration(click.ParamType):
-    """A length of time such as 7d, 12h or 0."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> timedelta:
-        if isinstance(value, timedelta):
-            return value
-        found = re.fullmatch(r"(\d+)([smhdw]?)", value)
-        if not found or (not found[2] and int(found[1])):
-            self.fail(f"{value!r} is no length of time; write 7d, 12h or 0", param, ctx)
-        return timedelta(seconds=int(found[1]) * _UNITS.get(found[2], 1))
 
 
 def _settings(text: tuple[str, ...]) -> dict[str, str]:
@@ -191,7 +178,8 @@ def stats(settings: Settings, kb: str, as_json: bool, version: int | None) -> No
     if not settings.json:
         width = max(map(len, found))
         for name, value in found.items():
-            print(f"{name:{width}}  {value:>15,}")
+            shown = shown_time(value) if name == "clock" else f"{value:,}"
+            print(f"{name:{width}}  {shown:>15}")
     what = f"counted version {found['version']}"
     settings.say(one_line(what, watch.seconds, opened.reading_engine), found)
 
@@ -225,6 +213,8 @@ def _print_history(versions: list[VersionInfo]) -> None:
         engine = one.info.get("engine", "") + (" (vacuumed)" if one.version < oldest else "")
         derived = one.info.get("derived", 0)
         rules = ", ".join(one.info.get("rules", {}).get("names", ()))
+        if "clock" in one.info:
+            rules += f"; clock at {shown_time(one.info['clock'])}"
         print(
             f"{one.version:>7}  {when}  {one.operation:9}  {added:>12,}  {removed:>9,}"
             f"  {derived:>12,}  {engine:6}  {rules}"
@@ -308,6 +298,7 @@ for command in (
     update_command,
     rules_command,
     changes_command,
+    expire_command,
     forget_command,
     run_command,
     check_command,

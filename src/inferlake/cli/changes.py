@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inferlake.cli.times import Duration, Moment
 from inferlake.progress import counted, one_line
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from inferlake.cli.app import Settings
     from inferlake.maintain import ChangeReport
 
@@ -115,6 +118,11 @@ def load_command(
     metavar="PROFILE|FILE",
     help="The rules from now on, if others than KB has; repeatable.",
 )
+@click.option(
+    "--window", type=Duration(), help="What is added expires, so long after --at: 90s, 10m, 7d."
+)
+@click.option("--at", type=Moment(), help="The time of what is added; by default the present.")
+@click.option("--now", type=Moment(), help="First, let facts go that have expired by this time.")
 @_algorithm
 @_deriving
 @click.pass_obj
@@ -136,6 +144,20 @@ def update_command(
     with settings.opened(kb) as opened:
         report = opened.update(add=add, remove=remove, patch=patch, rules=rules or None, **options)
     _tell(settings, report, fail=fail_on_inconsistency)
+
+
+@click.command("expire")
+@click.argument("kb")
+@click.option("--now", type=Moment(), help="By default the present.")
+@click.pass_obj
+def expire_command(settings: Settings, kb: str, now: datetime | int | None) -> None:
+    """Let go what has expired in KB by a time, with what followed from it; no rule is run.
+
+    Triples added with --window expire. A time is 2026-01-31T12:00:00Z, or milliseconds since 1970.
+    """
+    with settings.opened(kb) as opened:
+        report = opened.expire(now)
+    _tell(settings, report)
 
 
 @click.command("rules")

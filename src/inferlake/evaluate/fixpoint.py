@@ -58,6 +58,23 @@ class Limits:
     rounds: int | None = None
     facts: int | None = None
 
+    def check_rounds(self, done: int) -> None:
+        """Raise if no round may follow those done."""
+        if self.rounds is not None and done >= self.rounds:
+            raise LimitReached(
+                f"stopped before round {self.rounds + 1}, with rules left to apply, and kept"
+                " nothing; allow more with --max-rounds, or see which rules go on with: inferlake"
+                " check"
+            )
+
+    def check_facts(self, derived: int) -> None:
+        """Raise if more was derived than may be."""
+        if self.facts is not None and derived > self.facts:
+            raise LimitReached(
+                f"stopped at {derived:,} derived facts with more to derive, and kept nothing;"
+                " allow more with --max-facts"
+            )
+
 
 @dataclass
 class Fixpoint:
@@ -238,7 +255,7 @@ class Fixpoint:
         """Keep those of the paths `made` that are new, with what else is told of them."""
         assert task.group is not None
         began = time.perf_counter()
-        self._check_rounds()
+        self.limits.check_rounds(len(self.rounds))
         fresh = self._unknown(made, task.group.heads)
         derived = made.count() if self.options.counted else None
         at, files = self.queries.scratch.write_whole(fresh)
@@ -268,7 +285,7 @@ class Fixpoint:
 
     def _step(self, kind: str, makers: Makers, query: Query, heads: Patterns, began: float) -> None:
         """Run a query, keep what is new as a block, and say so."""
-        self._check_rounds()
+        self.limits.check_rounds(len(self.rounds))
         derived = self._count(query) if self.options.counted else None
         columns = ", ".join(self.queries.layout.columns)
         made = self.queries.result(query, f"SELECT DISTINCT {columns} FROM ({{made}}) made")
@@ -322,7 +339,7 @@ class Fixpoint:
             return None
         known = self._known.described(block) if self._agenda.joins else block
         self._known.append(known, makers)
-        self._check_facts()
+        self.limits.check_facts(sum(block.rows for block in self.new))
         if self._agenda.follow(known):
             self._state_schema()
         return block
@@ -331,25 +348,6 @@ class Fixpoint:
         """Count what a query derives, with repetitions: the same work again, without keeping it."""
         text = "SELECT count(*) AS made FROM ({made}) made"
         return self.queries.result(query, text).collect()[0].made
-
-    # --- Limits ----------------------------------------------------------------------------------
-
-    def _check_rounds(self) -> None:
-        most = self.limits.rounds
-        if most is not None and len(self.rounds) >= most:
-            raise LimitReached(
-                f"stopped before round {most + 1}, with rules left to apply, and kept nothing;"
-                " allow more with --max-rounds, or see which rules go on with: inferlake check"
-            )
-
-    def _check_facts(self) -> None:
-        most = self.limits.facts
-        derived = sum(block.rows for block in self.new)
-        if most is not None and derived > most:
-            raise LimitReached(
-                f"stopped at {derived:,} derived facts with more to derive, and kept nothing;"
-                " allow more with --max-facts"
-            )
 
 
 def _meeting(entries: Iterable[Entry], facts: Patterns | None) -> tuple[Entry, ...]:

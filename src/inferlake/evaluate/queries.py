@@ -56,6 +56,8 @@ class Queries:
     # The dictionary, with the columns of `checks_sql`; only asked for when a rule compares values.
     terms: Callable[[], DataFrame]
     type_id: int
+    # Columns that blocks give besides those of the layout.
+    extra: tuple[str, ...] = ()
 
     @cached_property
     def _values(self) -> DataFrame:
@@ -112,4 +114,4 @@ class Queries:
             return found
         # By way of a file: Sail, as DataFusion, fails on unions with a part that a plan alone shows
         # to be empty.
-        return self.scratch.table(self.engine, self.layout.columns, ())
+        return self.scratch.table(self.engine, (*self.layout.columns, *self.extra), ())

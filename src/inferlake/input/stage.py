@@ -21,7 +21,7 @@ import pyarrow as pa
 from inferlake import parquet
 from inferlake.errors import EngineError, InferlakeError, InputError
 from inferlake.input.files import InputFile, examined
-from inferlake.input.frames import FRAME, frame_error, frame_lines
+from inferlake.input.frames import TIMED, frame_error, frame_lines
 from inferlake.input.locate import Bad, locate
 from inferlake.input.parse import Parser
 from inferlake.input.rows import PARSED_SQL
@@ -86,26 +86,31 @@ def stage(
     skip_bad: bool = False,
     frame: DataFrame | None = None,
     stored_labels: bool = False,
+    time_column: str | None = None,
 ) -> Staged:
     """Parse `files` below the new folder `folder` and return what they hold.
 
     If triples come as a `frame` of the engine's, `files` is just the stand-in `FRAME`. The files
     are all of triples, or all of changes. With `stored_labels`, a blank node whose label has a
-    scope is that of the store; other labels belong to their file, or to all patches.
+    scope is that of the store; other labels belong to their file, or to all patches. Times in a
+    `time_column` of the frame come back in the column `g_term`: see `frames.time_sql`.
 
     Raises `InputError`, with the place of the first bad statement, unless `skip_bad`. Nothing but
     `folder` is written. The driver holds the list of files and a few bad lines, never the data.
     """
     if stored_labels:
         files = tuple(replace(file, stored_labels=True) for file in files)
+    if time_column is not None:
+        files = (TIMED,)
+    work = _Stage(engine, folder, files, hash, progress, frame, time_column)
     try:
-        return _Stage(engine, folder, files, hash, progress, frame).run(skip_bad=skip_bad)
+        return work.run(skip_bad=skip_bad)
     except InferlakeError:
         raise
     except Exception as exc:
         if not (is_engine_failure(exc) or isinstance(exc, OSError)):
             raise
-        marked = files if files == (FRAME,) else examined(files)
+        marked = files if frame is not None else examined(files)
         if marked != files:
             again = folder.child("again")
             return stage(engine, again, marked, hash=hash, progress=progress, skip_bad=skip_bad)
@@ -133,6 +138,7 @@ class _Stage:
     hash: TermHash
     progress: Progress
     frame: DataFrame | None
+    time_column: str | None = None
 
     @cached_property
     def _small(self) -> bool:
@@ -223,7 +229,7 @@ class _Stage:
         One branch a file, because Sail cannot tell which file a row came from.
         """
         if self.frame is not None:
-            return frame_lines(self.frame)
+            return frame_lines(self.frame, self.time_column)
 
         def of(number: int) -> DataFrame:
             file = self.files[number]
@@ -353,7 +359,8 @@ class _Stage:
         return frozenset((s, p, o) for s, p, o in rows)
 
     def _graphs(self, triples: DataFrame, *parts: _Written | None) -> int:
-        if not any(part.filled("g_term") for part in parts if part):
+        timed = self.time_column is not None
+        if timed or not any(part.filled("g_term") for part in parts if part):
             return 0
         return triples.selectExpr("count(DISTINCT g_term) AS graphs").collect()[0].graphs
 

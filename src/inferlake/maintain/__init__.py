@@ -1,6 +1,6 @@
 """Changes to a store, and the reports they come back with."""
 
-from inferlake.maintain.change import Change, Source, apply
+from inferlake.maintain.change import Change, Source, Window, apply
 from inferlake.maintain.choice import ALGORITHMS, Algorithm
 from inferlake.maintain.report import ChangeReport
 from inferlake.maintain.verify import VerifyReport, verify
@@ -12,6 +12,7 @@ __all__ = [
     "ChangeReport",
     "Source",
     "VerifyReport",
+    "Window",
     "apply",
     "verify",
 ]

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from inferlake import parquet
 from inferlake.errors import Conflict
-from inferlake.input import FEW, InputFile, Staged, stage
+from inferlake.input import FEW, InputFile, Staged, stage, time_sql
 from inferlake.maintain.derive import Derivation
 from inferlake.maintain.repair import Asserted, Repair, Repaired
 from inferlake.maintain.report import ChangeReport
 from inferlake.maintain.rules import ChosenRules, add_constants, chosen_rules
+from inferlake.maintain.windows import WindowRepair
 from inferlake.paths import Place
+from inferlake.plan.sql import id_sql
 from inferlake.progress import Progress, Stopwatch
 from inferlake.rules.load import compiled, read_rules
 from inferlake.session import Engine, peak_memory, union
@@ -29,9 +31,11 @@ from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
 from inferlake.store.store import PURGED, PURGING, RULES, SOUND, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
+from inferlake.store.until import CLOCK, FOREVER, clock, has_expiring
 from inferlake.terms.shape import quoted
 
 if TYPE_CHECKING:
+    from deltalake.transaction import AddAction
     from pyspark.sql import DataFrame
 
     from inferlake.parquet import DataFile
@@ -63,6 +67,19 @@ class Source:
 
     files: tuple[InputFile, ...] = ()
     frame: DataFrame | None = None
+    # The column of the frame that has the times of events: a timestamp, or milliseconds.
+    time_column: str | None = None
+
+
+@dataclass(frozen=True)
+class Window:
+    """How long what a change adds is to stand, from the time of its event on, in milliseconds.
+
+    Triples that bring no time of their own are events of the time `at`.
+    """
+
+    length: int
+    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -72,11 +89,16 @@ class Change:
     add: Source = Source()
     remove: Source = Source()
     patch: Source = Source()
-    operation: Literal["load", "update", "rules", "forget"] = "load"
+    operation: Literal["load", "update", "rules", "forget", "expire"] = "load"
     skip_bad: bool = False
     # An application's name and the number of its batch.
     transaction: tuple[str, int] | None = None
     how: Derivation = field(default_factory=Derivation)
+    # What is added expires, if there is a window; without one it never does.
+    window: Window | None = None
+    # First, what is due at this time goes, in milliseconds since 1970. The clock of a store never
+    # goes back: what comes too late for it is counted, and not stored.
+    clock: int | None = None
 
     @property
     def undone(self) -> str:
@@ -132,6 +154,7 @@ def _staged(
         progress=progress,
         skip_bad=change.skip_bad,
         frame=source.frame,
+        time_column=source.time_column,
         stored_labels=name != "add",
     )
 
@@ -179,6 +202,24 @@ class _Side:
 
 
 @dataclass(frozen=True)
+class _Done:
+    """What a change does to a version: to the asserted triples, and to what follows."""
+
+    repaired: Repaired
+    # Log entries besides those of the repair.
+    actions: tuple[AddAction, ...]
+    added: int
+    removed: int
+    not_asserted: int
+    expired: int = 0
+    late: int = 0
+    clock: int | None = None
+
+
+R = TypeVar("R", bound=Repair)
+
+
+@dataclass(frozen=True)
 class _Work:
     """Valid, encoded triples on their way into, and out of, the facts."""
 
@@ -207,12 +248,14 @@ class _Work:
                 return self._with_terms_again(base).run(watch)
             if transaction is not None and _applied(base, transaction):
                 return _repeated(base.version, self.change, self.engine, watch)
+            if self.change.operation == "expire" and not self._advances(base):
+                return self._told_the_time(base, watch)
             store = self.store.counting_reads()
-            with watch.phase("facts"):
-                asserted = self._asserted(base, store)
-            with watch.phase("derive"):
-                repaired = self._repaired(base, store, asserted, watch)
-            commit = self._commit(asserted, repaired, watch)
+            if self._expires(base):
+                done = self._lasted(base, store, watch)
+            else:
+                done = self._settled(base, store, watch)
+            commit = self._commit(base, done, watch)
             try:
                 with watch.phase("commit"):
                     version = table.commit(base, commit)
@@ -222,7 +265,7 @@ class _Work:
             begun, ended = self.purges
             if begun > ended:  # it may have taken our terms meanwhile, or died while it did
                 self._with_terms_again(base)
-            return self._report(version, store, asserted, repaired, base, watch)
+            return self._report(version, store, done, base, watch)
         raise Conflict(
             f"{self.store.place.address}: {_ATTEMPTS} other commits came first;"
             f" {self.change.undone}; try again when fewer writers are at work"
@@ -269,6 +312,8 @@ class _Work:
         if staged is None:
             return None
         kept = ("sign", "place") if name == "patch" else ()
+        if getattr(self.change, name).time_column is not None:
+            kept += ("g_term",)
         rows, few = staged.triples, None if self.displaced else staged.few
         if name != "add" and (strangers := self._strangers(staged, name)):
             # To take them for the terms that have their ids would remove the wrong facts.
@@ -290,6 +335,19 @@ class _Work:
         return self.store.terms.strangers(self.engine, terms, few)
 
     # --- What comes of it ------------------------------------------------------------------------
+
+    def _settled(self, base: Snapshot, store: Store, watch: Stopwatch) -> _Done:
+        """Do the work on a version of which nothing expires."""
+        facts = store.facts
+        with watch.phase("facts"):
+            asserted = self._asserted(base, store)
+        with watch.phase("derive"):
+            repaired = self._repair(base, store, watch, Repair).run(base, asserted)
+        actions = facts.actions(asserted.written, "asserted")
+        actions += facts.actions(asserted.removed, "asserted", sign=-1)
+        not_asserted = asserted.asked - asserted.taken
+        counts = (asserted.added, asserted.taken, not_asserted)
+        return _Done(repaired, actions, *counts, clock=clock(base))
 
     def _asserted(self, base: Snapshot, store: Store) -> Asserted:
         """Write the triples that `base` does not have yet, and those it has and is to lose."""
@@ -326,32 +384,94 @@ class _Work:
         rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
         return facts.table.write(rows.sortWithinPartitions("p", "s", "o"))
 
-    def _repaired(
-        self, base: Snapshot, store: Store, asserted: Asserted, watch: Stopwatch
-    ) -> Repaired:
+    def _repair(self, base: Snapshot, store: Store, watch: Stopwatch, kind: type[R]) -> R:
         scratch = self.folder.child(f"closure-{base.version}")
-        repair = Repair(
-            store, self.engine, self.rules, self._id_of, self.change.how, watch.progress, scratch
+        how, progress = self.change.how, watch.progress
+        return kind(store, self.engine, self.rules, self._id_of, how, progress, scratch)
+
+    # --- What expires ----------------------------------------------------------------------------
+
+    def _expires(self, base: Snapshot) -> bool:
+        """Tell whether facts of a version or of the next may expire."""
+        change = self.change
+        return change.window is not None or change.clock is not None or has_expiring(base)
+
+    def _clock(self, base: Snapshot) -> int | None:
+        """Return the time of the next version."""
+        times = [time for time in (clock(base), self.change.clock) if time is not None]
+        return max(times, default=None)
+
+    def _advances(self, base: Snapshot) -> bool:
+        return self._clock(base) != clock(base)
+
+    def _lasted(self, base: Snapshot, store: Store, watch: Stopwatch) -> _Done:
+        """Do the work on a version of which some facts expire."""
+        with watch.phase("derive"):
+            repair = self._repair(base, store, watch, WindowRepair)
+            lasted = repair.run_until(base, self._said(), self._clock(base))
+        found = lasted.counts
+        return _Done(
+            lasted.repaired,
+            (),
+            found.added,
+            found.removed,
+            found.not_asserted,
+            lasted.expired,
+            found.late,
+            self._clock(base),
         )
-        return repair.run(base, asserted)
+
+    def _said(self) -> DataFrame | None:
+        """Return what is said of triples: sign, place, and until when what is added stands."""
+        frames = []
+        orders = {"remove": ("-1 AS sign", "BIGINT(0) AS place")}
+        orders["add"] = ("1 AS sign", "BIGINT(1) AS place")
+        for name in ("remove", "add", "patch"):
+            side = self._side(name)
+            if side is not None:
+                order = orders.get(name, ("sign", "place"))
+                until = f"{self._until(name)} AS until"
+                frames.append(side.triples.selectExpr("s", "p", "o", *order, until))
+        return union(frames) if frames else None
+
+    def _until(self, name: str) -> str:
+        """Return SQL for the time until which what is added stands."""
+        window = self.change.window
+        if window is None:
+            return id_sql(FOREVER)
+        timed = getattr(self.change, name).time_column is not None
+        at = time_sql("g_term") if timed else id_sql(window.at)
+        latest = FOREVER - 1 - window.length  # a time beyond is as good, and would overflow
+        return f"least({at}, {id_sql(latest)}) + {id_sql(window.length)}"
+
+    def _told_the_time(self, base: Snapshot, watch: Stopwatch) -> ChangeReport:
+        """Report that it is later already than the time a change was to bring."""
+        return ChangeReport(
+            operation=self.change.operation,
+            version=base.version,
+            read=0,
+            added=0,
+            files=0,
+            engine=self.engine.name,
+            seconds=dict(watch.seconds),
+            clock=clock(base),
+        )
 
     def _id_of(self, term: str) -> int:
         return self.displaced.get(term, self.store.hash.of(term))
 
-    def _commit(self, asserted: Asserted, repaired: Repaired, watch: Stopwatch) -> Commit:
-        facts = self.store.facts
-        actions = facts.actions(asserted.written, "asserted")
-        actions += facts.actions(asserted.removed, "asserted", sign=-1)
+    def _commit(self, base: Snapshot, done: _Done, watch: Stopwatch) -> Commit:
+        repaired = done.repaired
         info = {
             "operation": self.change.operation,
             RULES: self.rules.said,
-            "added": asserted.added,
-            "removed": asserted.taken,
+            "added": done.added,
+            "removed": done.removed,
             "derived": repaired.derived,
             "withdrawn": repaired.withdrawn,
             "algorithm": repaired.algorithm,
             "rounds": len(repaired.rounds),
-            SOUND: not repaired.contradictions,
+            **({} if repaired.contradictions is None else {SOUND: not repaired.contradictions}),
             "read": self._read,
             "bad": sum(staged.bad_count for staged in self._inputs),
             "files": len(self.change.files),
@@ -359,7 +479,11 @@ class _Work:
             "seconds": {name: round(s, 3) for name, s in watch.seconds.items()},
         }
         batch = dict([self.change.transaction] if self.change.transaction else [])
-        return Commit(info, actions + repaired.actions, repaired.replaced, transactions=batch)
+        if done.clock is not None and self._expires(base):
+            info |= {"clock": done.clock, "expired": done.expired, "late": done.late}
+            batch[CLOCK] = done.clock
+        actions = done.actions + repaired.actions
+        return Commit(info, actions, repaired.replaced, transactions=batch)
 
     @property
     def _inputs(self) -> list[Staged]:
@@ -373,19 +497,21 @@ class _Work:
         self,
         version: int,
         store: Store,
-        asserted: Asserted,
-        repaired: Repaired,
+        done: _Done,
         base: Snapshot,
         watch: Stopwatch,
     ) -> ChangeReport:
-        inputs = self._inputs
+        inputs, repaired = self._inputs, done.repaired
         return ChangeReport(
             operation=self.change.operation,
             version=version,
             read=self._read,
-            added=asserted.added,
-            removed=asserted.taken,
-            not_asserted=asserted.asked - asserted.taken,
+            added=done.added,
+            removed=done.removed,
+            not_asserted=done.not_asserted,
+            expired=done.expired,
+            late=done.late,
+            clock=done.clock,
             files=len(self.change.files),
             engine=self.engine.name,
             seconds=dict(watch.seconds),
@@ -396,7 +522,7 @@ class _Work:
             reason=repaired.reason,
             work=repaired.work,
             rounds=repaired.rounds,
-            contradictions=repaired.contradictions,
+            contradictions=repaired.contradictions or (),
             more_contradictions=repaired.more_contradictions,
             peak_memory=peak_memory(),
             bad_count=sum(staged.bad_count for staged in inputs),

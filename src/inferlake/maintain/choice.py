@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from inferlake.progress import counted
-from inferlake.rules.model import Program
+from inferlake.rules.model import TRIPLE, Program
 from inferlake.store.table import Snapshot
 
 Algorithm = Literal["auto", "bf", "dred", "counting", "rebuild"]
@@ -43,7 +43,7 @@ def choose(
     asserted = sum(
         file.rows * int(file.partition["sign"])
         for file in base.files
-        if file.partition["layer"] == "asserted"
+        if file.partition["layer"] == "asserted" and file.partition["relation"] == TRIPLE
     )
     if removed > _REBUILD_FROM * asserted:
         share = f"{removed / asserted:.0%}"

@@ -7,20 +7,22 @@ add. It writes beside the store; what it found then goes into the table, placed 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
 from inferlake.evaluate.blocks import LISTED, Block, Near, Plain, Scratch, narrowed
 from inferlake.evaluate.closure import Closure, Rules, evaluate
+from inferlake.evaluate.expiring import Expiring
 from inferlake.evaluate.fixpoint import Limits
+from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.report import Round
 from inferlake.maintain.choice import Algorithm
 from inferlake.maintain.rules import Wanted
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
-from inferlake.plan.clauses import Layout
+from inferlake.plan.clauses import Layout, clauses, patterns
 from inferlake.plan.compile import Options
 from inferlake.plan.patterns import Patterns
 from inferlake.rules.model import TRIPLE, Program
@@ -33,6 +35,8 @@ from inferlake.store.table import Snapshot
 if TYPE_CHECKING:
     from deltalake.transaction import AddAction
     from pyspark.sql import DataFrame
+
+    from inferlake.maintain.expiries import Expiries
 
 
 @dataclass(frozen=True)
@@ -84,13 +88,19 @@ class StoreBlock(Plain):
         )
 
 
-def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
-    """Return stored facts in the columns of an evaluation, without most that cannot match."""
+def laid_out(layout: Layout, relation: str) -> list[str]:
+    """Return the expressions that make the columns of an evaluation of a relation's own."""
     arity = layout.arities[relation]
     columns = [*layout.arguments[:arity]]
     columns += [f"BIGINT(0) AS {name}" for name in layout.arguments[arity:]]
     if not layout.only_triples:
         columns.insert(0, f"BIGINT({layout.number(relation)}) AS r")
+    return columns
+
+
+def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
+    """Return stored facts in the columns of an evaluation, without most that cannot match."""
+    arity, columns = layout.arities[relation], laid_out(layout, relation)
     fixed = () if layout.only_triples else (0, *range(arity + 1, len(layout.columns)))
     return narrowed(stored.selectExpr(*columns), layout, wanted, fixed)
 
@@ -182,6 +192,8 @@ class Deriver:
     id_of: Callable[[str], int]
     how: Derivation
     listen: Callable[[Round], None]
+    # What of a version's facts expires and is left out, if anything does.
+    window: Expiries | None = None
 
     def terms(self) -> DataFrame:
         """Return the dictionary."""
@@ -213,15 +225,37 @@ class Deriver:
             listen=self.listen,
         )
 
+    def queries(self, scratch: Scratch) -> Queries:
+        """Return what runs these rules over blocks of facts with times."""
+        found = Rules(self.program, self.id_of).queries(
+            self.engine, self.layout, scratch, self.terms
+        )
+        return replace(found, extra=("e",))
+
+    def expiring(self, queries: Queries, forever: Iterable[Block]) -> Expiring:
+        """Return what finds until when facts stand, over those that never expire."""
+        return Expiring(
+            queries,
+            clauses(self.program, self.layout, self.id_of),
+            patterns(self.program, self.layout, self.id_of),
+            tuple(forever),
+            Rules(self.program, self.id_of).texts,
+            self.how.options,
+            self.how.limits,
+            self.listen,
+        )
+
     def stored(self, snapshot: Snapshot, layers: Iterable[Layer] = LAYERS) -> list[Block]:
-        """Return a version's facts as blocks."""
+        """Return a version's facts as blocks; those that expire are not among them."""
         there = {(file.partition["relation"], file.partition["layer"]) for file in snapshot.files}
-        return [
+        chosen = tuple(layers)
+        blocks = [
             StoreBlock(self.layout, self.store, snapshot, layer, relation)
-            for layer in layers
+            for layer in chosen
             for relation in self.layout.arities
             if (relation, layer) in there
         ]
+        return [*blocks] if self.window is None else self.window.without(blocks, chosen)
 
     def adopts(self, closure: Closure) -> bool:
         """Tell whether the table takes the files of a closure as they are."""

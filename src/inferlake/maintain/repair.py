@@ -7,7 +7,7 @@ more, from the facts that they can meet. Or everything is derived again from not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 # Contradictions of one rule that a report lists.
-_SHOWN = 20
+SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,8 @@ class Repaired:
     reason: str
     rounds: tuple[Round, ...]
     work: Work
-    contradictions: tuple[Contradiction, ...]
+    # None if nobody asked: then the version breaks no more constraints than the one before.
+    contradictions: tuple[Contradiction, ...] | None
     more_contradictions: bool
 
 
@@ -102,7 +103,7 @@ class Repair:
     # --- From nothing ----------------------------------------------------------------------------
 
     def _rebuilt(self, base: Snapshot, asserted: Asserted, choice: Choice) -> Repaired:
-        deriver = self._deriver(self.rules.program)
+        deriver = self.deriver(self.rules.program)
         stored = deriver.stored(base, ["asserted"])
         if asserted.removed:
             gone = (self._triples(deriver.layout, asserted.removed),)
@@ -110,19 +111,19 @@ class Repair:
         added = AddedBlock(deriver.layout, self.store, asserted.written)
         scratch = self._scratch(deriver.layout, base.version + 1)
         closure = deriver.close(scratch, [], [*stored, added])
-        broken, more = closure.contradictions(_SHOWN)
+        broken, more = closure.contradictions(SHOWN)
         actions = self._published(deriver, scratch, closure, base.version + 1)
         replaced = tuple(f for f in base.files if f.partition["layer"] == "derived")
         return Repaired(
             derived=closure.derived,
-            withdrawn=_live_rows(replaced),
+            withdrawn=live_rows(replaced),
             actions=actions,
             replaced=replaced,
             algorithm=choice.algorithm,
             reason=choice.reason,
             rounds=tuple(self._rounds),
             work=Work(),
-            contradictions=tuple(self._told(deriver.layout, broken)),
+            contradictions=tuple(self.told(deriver.layout, broken)),
             more_contradictions=more,
         )
 
@@ -136,11 +137,12 @@ class Repair:
         kept = Program(tuple(rule for rule in before.rules if rule in after.rules), after.schema)
         version = base.version + 1
         scratch = self._scratch(shape, version)
-        deriver = self._deriver(before + after)
+        deriver = self.deriver(before + after)
         retracted = Retracted((), Work())
         can_lose = bool(asserted.removed) or kept.rules != before.rules
         if can_lose:
-            retracted = self._retracted(deriver, scratch, base, asserted, before, kept, choice)
+            removed = self._triples(shape, asserted.removed) if asserted.removed else None
+            retracted = self.retracted(deriver, scratch, base, removed, before, kept, choice)
         gone = retracted.gone
         stored = deriver.stored(base)
         if gone:
@@ -150,7 +152,7 @@ class Repair:
         added: Block = AddedBlock(shape, self.store, asserted.written, known)
         if known is None and 0 < asserted.added <= READ_BY_DRIVER:
             added = self._triples(shape, asserted.written)
-        deriver = self._deriver(after, shape)
+        deriver = self.deriver(after, shape)
         actions: tuple[AddAction, ...] = self.store.facts.actions(both, "derived", sign=-1)
         derived, broken, more = 0, [], False
         sound = self.store.facts.table.last_said(base, SOUND) is True
@@ -158,7 +160,7 @@ class Repair:
             closure = deriver.close(scratch, stored, [added], under=kept)
             derived = closure.derived
             # Before it is published: the files of a closure that is written again go with that.
-            broken, more = closure.contradictions(_SHOWN, sound=sound)
+            broken, more = closure.contradictions(SHOWN, sound=sound)
             actions += self._published(deriver, scratch, closure, version)
         elif not sound:
             broken, more = self._contradictions(deriver, scratch, stored)
@@ -166,30 +168,29 @@ class Repair:
         withdrawn, moved, written = self._withdrawn(deriver, version, asserted, gone)
         return Repaired(
             derived=derived + moved,
-            withdrawn=withdrawn + parquet.rows(both) + _live_rows(dropped),
+            withdrawn=withdrawn + parquet.rows(both) + live_rows(dropped),
             actions=actions + written,
             replaced=dropped,
             algorithm=choice.algorithm if can_lose else "",
             reason=choice.reason if can_lose else "",
             rounds=tuple(self._rounds),
             work=retracted.work,
-            contradictions=tuple(self._told(shape, broken)),
+            contradictions=tuple(self.told(shape, broken)),
             more_contradictions=more,
         )
 
-    def _retracted(
+    def retracted(
         self,
         deriver: Deriver,
         scratch: Scratch,
         base: Snapshot,
-        asserted: Asserted,
+        removed: Block | None,
         before: Program,
         kept: Program,
         choice: Choice,
     ) -> Retracted:
         """Find what no longer follows from what is left of the facts and rules."""
         shape = deriver.layout
-        removed = self._triples(shape, asserted.removed) if asserted.removed else None
         rules = Rules(before, self.id_of)
         queries = rules.queries(self.engine, shape, scratch, deriver.terms)
         of_before = clauses(before, shape, self.id_of)
@@ -204,7 +205,7 @@ class Repair:
             removed,
             rules.texts,
             self.how.options,
-            self._listen,
+            self.listen,
         )
         assert choice.algorithm != "rebuild"
         return retraction.run(choice.algorithm)
@@ -260,11 +261,11 @@ class Repair:
 
     # --- Parts -----------------------------------------------------------------------------------
 
-    def _deriver(self, program: Program, shape: Layout | None = None) -> Deriver:
+    def deriver(self, program: Program, shape: Layout | None = None) -> Deriver:
         shape = shape or layout(program, {TRIPLE: 3})
-        return Deriver(self.store, self.engine, program, shape, self.id_of, self.how, self._listen)
+        return Deriver(self.store, self.engine, program, shape, self.id_of, self.how, self.listen)
 
-    def _listen(self, done: Round) -> None:
+    def listen(self, done: Round) -> None:
         """Number the rounds of a repair from its first to its last."""
         self._rounds.append(replace(done, number=len(self._rounds) + 1))
         self.progress.note(str(self._rounds[-1]))
@@ -300,9 +301,9 @@ class Repair:
         if not any(rule.is_constraint for rule in self.rules.program.rules):
             return [], False
         closure = deriver.close(scratch, stored, [])
-        return closure.contradictions(_SHOWN)
+        return closure.contradictions(SHOWN)
 
-    def _told(self, shape: Layout, broken: list[Broken]) -> Iterator[Contradiction]:
+    def told(self, shape: Layout, broken: list[Broken]) -> Iterator[Contradiction]:
         """Yield contradictions in terms."""
         ids = {id for one in broken for row in one.facts for id in row if id is not None}
         terms = self.store.terms.look_up(self.engine, ids) if ids else {}
@@ -312,5 +313,6 @@ class Repair:
             yield Contradiction(one.rule, facts)
 
 
-def _live_rows(files: tuple[LiveFile, ...]) -> int:
+def live_rows(files: Iterable[LiveFile]) -> int:
+    """Return how many rows signed files leave standing."""
     return sum(file.rows * int(file.partition["sign"]) for file in files)

@@ -9,7 +9,7 @@ from typing import Any
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.sets import Work
 from inferlake.input import Bad
-from inferlake.progress import counted, one_line
+from inferlake.progress import counted, one_line, shown_time
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class ChangeReport:
     # Asserted triples that went, and triples that were to go and were not asserted.
     removed: int = 0
     not_asserted: int = 0
+    # Facts, asserted or derived, whose time had come; events that came too late to be stored.
+    expired: int = 0
+    late: int = 0
+    # The time up to which the version has let facts go, in milliseconds since 1970, if it ever did.
+    clock: int | None = None
     bad_count: int = 0
     bad: tuple[Bad, ...] = ()
     graphs_dropped: int = 0
@@ -62,6 +67,10 @@ class ChangeReport:
         if self.not_asserted:
             were = "was" if self.not_asserted == 1 else "were"
             parts.append(f"{counted(self.not_asserted, 'triple')} to remove {were} not asserted")
+        if self.expired and self.operation != "expire":
+            parts.append(f"{counted(self.expired, 'fact')} expired")
+        if self.late:
+            parts.append(f"{counted(self.late, 'event')} came too late")
         if self.bad_count:
             parts.append(f"skipped {counted(self.bad_count, 'bad statement')}")
         if self.graphs_dropped:
@@ -79,6 +88,8 @@ class ChangeReport:
     def _done(self) -> str:
         """What happened to the asserted triples, or to the rules if nothing else was given."""
         source = f"of {self.read:,} read from {counted(self.files, 'file')}"
+        if self.operation == "expire" and self.clock is not None:
+            return f"{counted(self.expired, 'fact')} expired by {shown_time(self.clock)}"
         if self.operation == "load":
             return f"loaded {counted(self.added, 'new triple')} {source}"
         if not self.files:
@@ -98,8 +109,12 @@ class ChangeReport:
 
     def _repaired(self) -> Iterator[str]:
         """Yield what happened to the derived facts: what went and how, and what came."""
+        if self.operation == "expire":
+            return
         gone = counted(self.withdrawn, "derived fact")
-        if self.withdrawn and not self.algorithm:
+        if self.withdrawn and self.expired and not self.algorithm:
+            yield f"withdrew {gone}"
+        elif self.withdrawn and not self.algorithm:
             yield f"{gone} {'is' if self.withdrawn == 1 else 'are'} asserted now"
         elif self.withdrawn or (self.algorithm and self.rules and self._may_withdraw):
             every = "all " if self.algorithm == "rebuild" and self.withdrawn > 1 else ""

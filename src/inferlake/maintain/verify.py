@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from inferlake.evaluate.blocks import Scratch
+from inferlake.evaluate.blocks import Scratch, same_sql
 from inferlake.evaluate.closure import Closure, relation
+from inferlake.evaluate.lasting import FOREVER_SQL
 from inferlake.evaluate.report import shown_fact
-from inferlake.maintain.derive import Derivation, Deriver, StoreBlock
+from inferlake.maintain.derive import Derivation, Deriver, StoreBlock, laid_out
+from inferlake.maintain.expiries import read_expiries
 from inferlake.maintain.rules import ChosenRules
 from inferlake.plan.clauses import layout
 from inferlake.plan.compile import Options
+from inferlake.plan.patterns import Patterns
 from inferlake.progress import Progress, Stopwatch, one_line
 from inferlake.rules.load import compiled
 from inferlake.rules.model import TRIPLE
@@ -21,6 +24,7 @@ from inferlake.store import LAYERS, Store
 from inferlake.store.facts import argument_columns
 from inferlake.store.failures import explained
 from inferlake.store.table import Snapshot
+from inferlake.store.until import has_expiring, of_facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +36,9 @@ _DIFFERENCE_SQL = """
     SELECT one.* FROM {one} one LEFT ANTI JOIN {other} other ON SAME"""
 _TWICE_SQL = """
     SELECT COLUMNS FROM {stored} stored GROUP BY COLUMNS HAVING count(*) > 1"""
+
+
+_LATEST_SQL = "SELECT COLUMNS, max(e) AS e FROM {found} found GROUP BY COLUMNS"
 
 
 @dataclass(frozen=True)
@@ -100,6 +107,9 @@ def verify(
             closure = deriver.close(Scratch(folder), [], deriver.stored(snapshot, ["asserted"]))
         with watch.phase("compare"):
             found = tuple(_differences(deriver, snapshot, closure))
+        if has_expiring(snapshot):
+            with watch.phase("times"):
+                found += tuple(_wrong_times(deriver, snapshot, Scratch(folder.child("times"))))
     store.require_files(snapshot)
     return VerifyReport(
         snapshot.version, rules.names, closure.derived, found, engine.name, watch.seconds
@@ -108,7 +118,7 @@ def verify(
 
 def _differences(deriver: Deriver, snapshot: Snapshot, closure: Closure) -> Iterator[Difference]:
     stored = {file.partition["relation"] for file in snapshot.files}
-    unknown = sorted(stored - set(deriver.layout.arities))
+    unknown = sorted(name for name in stored if of_facts(name) not in deriver.layout.arities)
     for name in unknown:  # its arity is nobody's business any more
         rows = sum(f.rows for f in snapshot.files if f.partition["relation"] == name)
         yield Difference("stored without a rule", name, rows, ())
@@ -130,6 +140,52 @@ def _differences(deriver: Deriver, snapshot: Snapshot, closure: Closure) -> Iter
             count = rows.count()
             if count:
                 yield Difference(kind, name, count, _shown(deriver, name, rows))
+
+
+def _wrong_times(deriver: Deriver, snapshot: Snapshot, scratch: Scratch) -> Iterator[Difference]:
+    """Yield the facts that are said to stand until another time than they do.
+
+    What never expires is derived from nothing, and then until when the rest stands.
+    """
+    layout, engine = deriver.layout, deriver.engine
+    queries = deriver.queries(scratch)
+    times = read_expiries(deriver.store, queries, snapshot, layout.arities)
+    within = replace(deriver, window=times)
+    everlasting = deriver.close(scratch, [], within.stored(snapshot, ["asserted"]))
+    everything = Patterns([(None,) * len(layout.columns)])
+
+    def some(where: str, *shown: str) -> DataFrame:
+        chosen = times.chosen(where, *shown)
+        frame = None if chosen is None else chosen.frame(engine, everything)
+        columns = (*layout.columns, *(one.split()[-1] for one in shown))
+        if frame is not None:
+            return frame
+        return engine.empty(", ".join(f"{name} BIGINT" for name in columns))
+
+    given = some("a IS NOT NULL", "a AS e")
+    start = times.chosen("a IS NOT NULL", "a AS e")
+    blocks = deriver.expiring(queries, everlasting.fixpoint.blocks).run(None, start)
+    found = queries.facts(blocks, everything)
+    latest = _LATEST_SQL.replace("COLUMNS", ", ".join(layout.columns))
+    right = some("FALSE", "e") if found is None else engine.sql(latest, found=found)
+    same = same_sql(layout, "one", "other")
+    until = _DIFFERENCE_SQL.replace("SAME", f"{same} AND one.e = other.e")
+    stored = some(f"e < {FOREVER_SQL}", "e")
+    stated = relation(
+        engine, layout, [StoreBlock(layout, deriver.store, snapshot, "asserted", TRIPLE)], TRIPLE
+    ).selectExpr(*laid_out(layout, TRIPLE))
+    ghosts = _DIFFERENCE_SQL.replace("SAME", same)
+    for kind, rows in (
+        ("without the right time", engine.sql(until, one=right, other=stored)),
+        ("with a wrong time", engine.sql(until, one=stored, other=right)),
+        ("with a time, but not asserted,", engine.sql(ghosts, one=given, other=stated)),
+    ):
+        for name, arity in layout.arities.items():
+            mine = "TRUE" if layout.only_triples else f"r = {layout.number(name)}"
+            wrong = rows.where(mine).select(*argument_columns(arity))
+            count = wrong.count()
+            if count:
+                yield Difference(kind, name, count, _shown(deriver, name, wrong))
 
 
 def _shown(deriver: Deriver, name: str, rows: DataFrame) -> tuple[str, ...]:

@@ -99,6 +99,16 @@ def add_variant(query: Query, group: Group, ranges: tuple[Range, ...], of: objec
     _Join(query, group, ranges, of).add()
 
 
+def add_lasting(query: Query, group: Group, ranges: tuple[Range, ...], of: object) -> None:
+    """Add what `add_variant` would, with the time `e` until which it stands.
+
+    That is when the first of the facts goes that it follows from; all frames must have such a `e`.
+    """
+    times = [f"a{number}.e" for number in range(len(group.clause.body))]
+    until = f"least({', '.join(times)})" if len(times) > 1 else times[0]
+    _Join(query, group, ranges, of).add([f"{until} AS e"])
+
+
 class _Join:
     """One SELECT: atoms joined in an order that follows their shared variables."""
 

@@ -10,11 +10,12 @@ relation has beyond them is an array in the column rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
 from deltalake import Field, Schema
 from deltalake.schema import ArrayType, PrimitiveType
 from deltalake.transaction import AddAction
@@ -213,6 +214,18 @@ def stored_columns(arity: int) -> list[str]:
     """Return the expressions that make stored columns of a relation's own."""
     wide = argument_columns(arity)[TRIPLE_ARITY:]
     return [*_FIRST[:arity], *([f"array({', '.join(wide)}) AS {_REST}"] if wide else [])]
+
+
+def stored_table(columns: Sequence[pa.ChunkedArray], version: int) -> pa.Table:
+    """Return a few facts that the driver has, argument by argument, in the stored columns."""
+    named: dict[str, Any] = dict(zip(_FIRST, columns, strict=False))
+    rows = len(columns[0])
+    if len(columns) > TRIPLE_ARITY:
+        wide = [column.to_pylist() for column in columns[TRIPLE_ARITY:]]
+        named[_REST] = pa.array(map(list, zip(*wide, strict=True)), pa.list_(pa.int64()))
+    table = pa.table({**named, "version": pa.array([version] * rows, pa.int64())})
+    order = ("p", "s", "o") if len(columns) >= TRIPLE_ARITY else ("s",)
+    return table.sort_by([(name, "ascending") for name in order])
 
 
 def read_files(engine: Engine, table: Table, files: Iterable[AnyFile], columns: str) -> DataFrame:

@@ -95,7 +95,7 @@ def version(kb: Path) -> int:
 # --- help ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["load", "update", "rules", "changes", "forget"])
+@pytest.mark.parametrize("command", ["load", "update", "rules", "changes", "forget", "expire"])
 def test_help_names_every_option_and_fits_a_screen(command: str) -> None:
     result = CliRunner().invoke(cli, [command, "--help"])
     assert result.exit_code == 0
@@ -114,6 +114,9 @@ def test_help_names_every_option_and_fits_a_screen(command: str) -> None:
         ("update", "kb", "--remove"),
         ("update", "kb", "--max-rounds", "-1"),
         ("update", "kb", "more.nt"),
+        ("update", "kb", "--window", "soon"),
+        ("update", "kb", "--at", "noon"),
+        ("expire", "kb", "--now", "2026-13-01"),
         ("rules", "kb", "--algorithm", "fast"),
         ("changes", "kb", "--layer", "every"),
         ("changes", "kb", "--from", "first"),
@@ -142,6 +145,7 @@ def test_wrong_options_are_told(args: tuple[str, ...], run: Run) -> None:
         ("changes",),
         ("changes", "-o", "out.rdfp"),
         ("forget", "--subject", EX),
+        ("expire",),
     ],
     ids=" ".join,
 )
@@ -372,3 +376,23 @@ def test_forget_as_json(run: Run, kb: Path) -> None:
     told = json.loads(ended.out)
     assert (told["operation"], told["dry_run"], told["subject"]) == ("forget", True, f"<{EX}kit>")
     assert (told["asserted"], told["derived"], told["left"], told["version"]) == (1, 1, 0, 1)
+
+
+# --- windows -------------------------------------------------------------------------------------
+
+
+def test_triples_expire_and_the_clock_is_told(run: Run, kb: Path, put: Put) -> None:
+    new = put("new.ttl", ":leo a :Cat .")
+    ended = run("update", kb, "--add", new, "--window", "10m", "--at", "2026-01-01T12:00:00Z")
+    assert ended.line.startswith("added 1 triple of 1 read from 1 file; derived 1 by rdfs")
+    ended = run("expire", kb, "--now", "2026-01-01T12:09:59Z")
+    assert ended.line == "0 facts expired by 2026-01-01 12:09:59.000 UTC; version 3"
+    ended = run("update", kb, "--add", new, "--window", "10m", "--at", "1767268800000")
+    assert ended.line == "changed no triple of 1 read from 1 file; version 4"
+    ended = run("expire", kb, "--now", "2026-01-01 12:10")
+    assert ended.line == "2 facts expired by 2026-01-01 12:10:00.000 UTC; version 5"
+    ended = run("update", kb, "--add", new, "--window", "10m", "--at", "2026-01-01T12:00Z")
+    assert "1 event came too late" in ended.line
+    assert "clock" in run("stats", kb).out
+    assert "clock at 2026-01-01 12:10:00.000 UTC" in run("history", kb).out
+    assert json.loads(run("--json", "expire", kb, "--now", "0").out)["clock"] == 1767269400000
