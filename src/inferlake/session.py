@@ -54,7 +54,7 @@ class Engine:
     @property
     def _connected(self) -> bool:
         """Whether the session speaks Spark Connect, as every one on Sail does."""
-        return type(self.session).__module__.startswith("pyspark.sql.connect")
+        return is_connected(self.session)
 
     def _planned(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """Do what `session.sql` does, without asking the server whether `text` is a command.
@@ -130,6 +130,24 @@ class Sessions:
         """Return the engine for look-ups and frames handed to the caller."""
         return self.for_change(0)
 
+    def for_streaming(self) -> Engine:
+        """Return the engine of Structured Streaming: Apache Spark in this process, never Sail.
+
+        It plans the batches; what a batch does may run elsewhere.
+        """
+        if self.engine == "sail":
+            raise EngineError(
+                "Structured Streaming needs Apache Spark, and engine sail was asked for: leave it"
+                " out (batches that fit run on Sail all the same), or pipe lines in with -"
+            )
+        engine = self._spark
+        if is_connected(engine.session):
+            raise EngineError(
+                "Spark Connect cannot hand the batches of a stream to this process: name a master"
+                " such as local[*] or spark://…"
+            )
+        return engine
+
     def _fits_sail(self, size: int) -> bool:
         if self.given is not None or self.master is not None:
             return False  # who names a cluster or brings a session wants the work done there
@@ -146,6 +164,11 @@ class Sessions:
         if self.master is not None and self.master.startswith("sc://"):
             return Engine("spark", _connect_session(self.master))
         return Engine("spark", _spark_session(self.master, tuple(sorted(self.conf.items()))))
+
+
+def is_connected(session: object) -> bool:
+    """Tell whether a session speaks Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def is_engine_failure(exc: Exception) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,11 +76,15 @@ def write_facts(
 
 
 def compact_terms(
-    engine: Engine, terms: Dictionary, some: tuple[LiveFile, ...] | None = None
+    engine: Engine,
+    terms: Dictionary,
+    some: tuple[LiveFile, ...] | None = None,
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Compacted:
     """Rewrite the dictionary's files into ranges of ids; displaced terms stay where they are.
 
-    By default all of them; else only `some`, none of which has displaced terms.
+    By default all of them; else only `some`, none of which has displaced terms. The commit is made
+    inside `alone()`.
     """
     base = terms.table.snapshot()
     files = some
@@ -90,7 +95,8 @@ def compact_terms(
     ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
     written = terms.table.write(ordered, by="part") if files else ()
     actions = [add_action(file, columns=("id",), displaced=False) for file in written]
-    return swapped(terms.table, base, files, actions, engine)
+    with alone():
+        return swapped(terms.table, base, files, actions, engine)
 
 
 def swapped(

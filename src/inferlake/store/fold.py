@@ -94,17 +94,34 @@ def fold_facts(
     return Folded(len(old), len(new), sum(file.rows for file in old), done.version)
 
 
-def fold_terms(engine: Engine, terms: Dictionary, *, due: int = DUE) -> Folded | None:
+def facts_due(base: Snapshot, relations: Iterable[str], due: int = DUE) -> bool:
+    """Tell whether a fold of facts is due, by the log alone."""
+    pairs = itertools.product(LAYERS, {*relations, TRIPLE})
+    return any(due_run(_of(base, layer, relation), due) for layer, relation in pairs)
+
+
+def terms_due(terms: Dictionary, due: int = DUE) -> tuple[LiveFile, ...]:
+    """Return the files of the dictionary that are to be folded together; their order is no matter.
+
+    Displaced terms stay where they are.
+    """
+    files = (f for f in terms.table.snapshot().files if not f.partition.get("displaced"))
+    return _run(([file] for file in sorted(files, key=lambda file: file.rows)), due)
+
+
+def fold_terms(
+    engine: Engine,
+    terms: Dictionary,
+    *,
+    due: int = DUE,
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Folded | None:
     """Fold small files of the dictionary, in which no row ever contradicts another."""
-    files = sorted(
-        (f for f in terms.table.snapshot().files if not f.partition.get("displaced")),
-        key=lambda file: file.rows,
-    )
-    run = _run(([file] for file in files), due)
+    run = terms_due(terms, due)
     if not run:
         return None
     try:
-        done = compact_terms(engine, terms, run)
+        done = compact_terms(engine, terms, run, alone)
     except Conflict:
         return None
     after = done.files_after - (done.files_before - len(run))

@@ -32,7 +32,7 @@ def test_files_of_one_version_are_one_unit():
 
 
 def test_no_file_is_left_out_whose_versions_lie_between():
-    """A removal of version 3 in a file of versions 1 to 9 would else meet an addition of 2 alone."""
+    """A removal of version 3 in a wide file would else not meet the addition of 2 before it."""
     files = [_file("wide", 1, 9, 1_000_000), *(_file(str(n), n, n) for n in range(2, 8))]
     assert due_run(files, 2) == ()
     later = [*files, _file("10", 10, 10), _file("11", 11, 11)]
