@@ -339,7 +339,7 @@ class KnowledgeBase:
         poll: float = 1.0,
         until: Callable[[], bool] | None = None,
     ) -> Iterator[Changes]:
-        """Yield the changes of each version after `from_version`, by default of new ones, as they come.
+        """Yield the changes of each version after `from_version`, as they come; else of new ones.
 
         Versions that only arrange files are passed over. Looks for new versions every `poll`
         seconds, for ever, or until `until()` is true and no version is left. To go on after a
