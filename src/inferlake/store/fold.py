@@ -7,7 +7,7 @@ a removal of something older at its beginning, an addition that still counts at 
 they keep their versions, so that older and newer files mean with them what they meant before.
 
 Runs grow like the files of a log-structured merge tree: one takes in what is older as long as that
-is no larger than what it has. So there are few files, and a row is rewritten few times.
+is not much larger than what it has. So there are few files, and a row is rewritten few times.
 """
 
 from __future__ import annotations
@@ -41,9 +41,12 @@ if TYPE_CHECKING:
 # A fold is due when so many versions, or files of terms, would become one.
 DUE = 12
 
-# Runs up to so many rows are rewritten whenever a fold is due, and larger ones than this never.
+# Files up to so many rows are rewritten whenever a fold is due, and larger ones than this never.
 _SMALL = 10_000
 _LARGE = 4_000_000
+
+# A run takes in what is so many times its size: batches are rarely of just the same size.
+_GROWTH = 1.5
 
 # An addition goes if the run removes it later; a removal goes if the run has what it removes.
 _STAYS_SQL = """
@@ -137,12 +140,12 @@ def due_run(files: Iterable[LiveFile], due: int) -> tuple[LiveFile, ...]:
 
 
 def _run(units: Iterable[list[LiveFile]], due: int) -> tuple[LiveFile, ...]:
-    """Return the files of the first units, as long as none is larger than those before it."""
+    """Return the files of the first units, as long as none is much larger than those before it."""
     run: list[LiveFile] = []
     rows = count = 0
     for unit in units:
         size = sum(file.rows for file in unit)
-        if size > max(rows, _SMALL) or size > _LARGE:
+        if size > _LARGE or (run and size > max(_GROWTH * rows, _SMALL)):
             break
         run += unit
         rows += size

@@ -39,13 +39,15 @@ def test_no_file_is_left_out_whose_versions_lie_between():
     assert _names(due_run(later, 2)) == {"10", "11"}
 
 
-def test_a_run_takes_in_what_is_no_larger_than_itself():
-    files = [_file("old", 0, 5, 90_000), _file("mid", 6, 9, 50_000), _file("new", 10, 10, 60_000)]
-    assert due_run(files, 1) == ()  # the newest is over the size that is always folded
-    files = [*files, _file("tiny", 11, 11, 9_000), _file("last", 12, 12, 9_000)]
-    assert _names(due_run(files, 2)) == {"tiny", "last"}
-    files = [_file("old", 0, 5, 18_000), *files[3:]]
-    assert _names(due_run(files, 3)) == {"old", "tiny", "last"}
+def test_a_run_takes_in_what_is_not_much_larger_than_itself():
+    sizes = {"old": 90_000, "mid": 50_000, "new": 20_000, "last": 20_000}
+    files = [_file(name, n, n, rows) for n, (name, rows) in enumerate(sizes.items())]
+    assert _names(due_run(files, 4)) == set(sizes)
+    files[0] = _file("old", 0, 0, 150_000)
+    assert due_run(files, 4) == ()
+    assert _names(due_run(files, 3)) == {"mid", "new", "last"}
+    large = [_file("huge", 0, 0, 5_000_000), _file("last", 1, 1, 4_000_000)]
+    assert _names(due_run(large, 1)) == {"last"}
 
 
 def test_runs_grow_geometrically():
