@@ -171,7 +171,7 @@ def test_a_stream_is_stopped_after_the_batch_in_hand(kb: KnowledgeBase, tmp_path
 def test_a_failure_ends_the_stream_with_its_own_error(kb: KnowledgeBase, tmp_path: Path):
     put(tmp_path / "in" / "a.nt", [line(_typed(0)), "bad line"])
     running = kb.stream(tmp_path / "in", trigger="50ms", on_error="fail").start()
-    with pytest.raises(InputError, match=r"a\.nt:2:"):
+    with pytest.raises(InputError, match=r"(?s)a\.nt:2:.*--on-error dead-letter"):
         running.await_termination(60)
     put(tmp_path / "in" / "a.nt", [line(_typed(0))])  # mended in its place
     assert _finished(kb, tmp_path / "in", on_error="fail").summary.added == 1

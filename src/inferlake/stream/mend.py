@@ -7,12 +7,13 @@ can be told from the rest, in these cases and no others:
 - `offsets/N` is broken, and N is not in the knowledge base: the batch was being planned. Plan it
   again; what it was to read has not been read.
 - `commits/N` is broken, and N is in the knowledge base: do the batch again, which changes nothing.
-- `metadata` is broken: it is but a number that Spark draws, and draws again.
+- `metadata` is broken: it is but a name that Spark draws for the query. Draw another.
 """
 
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -54,6 +55,8 @@ def mend(checkpoint: Place, applied: int | None) -> bool:
         raise _beyond(bad_sources[0])
     if no_id:
         _drop(checkpoint, "metadata")
+        with metadata.filesystem.open_output_stream(metadata.path, compression=None) as sink:
+            sink.write(json.dumps({"id": str(uuid.uuid4())}).encode())
     return True
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from inferlake.errors import EngineError, InferlakeError
+from inferlake.session import is_engine_failure
 from inferlake.stream.report import BatchReport, StreamReport
 from inferlake.stream.sources import SparkSource
 from inferlake.stream.writer import Stopped, Writer
@@ -19,6 +22,15 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 _LOOK_SECONDS = 0.2
+
+# Where py4j writes what a batch raises, before Spark ends the query for it.
+_CALLBACKS = logging.getLogger("py4j.clientserver")
+
+
+def _not_ours(record: logging.LogRecord) -> bool:
+    """Keep off the screen what whoever waits for the stream is told anyway."""
+    raised = record.exc_info[1] if record.exc_info else None
+    return not isinstance(raised, InferlakeError | Stopped)
 
 
 class RunningStream(Protocol):
@@ -65,6 +77,7 @@ class SparkStream:
         self._source = source
         self._failure: Exception | None = None
         self._closed = False
+        _CALLBACKS.addFilter(_not_ours)
         options = writer.options
         try:
             self._query: StreamingQuery = (
@@ -73,8 +86,11 @@ class SparkStream:
                 .trigger(**options.trigger.for_spark)
                 .start()
             )
-        except BaseException:
+        except BaseException as exc:
             writer.close()
+            if isinstance(exc, Exception) and is_engine_failure(exc):
+                place = writer.state.at.address
+                raise EngineError(f"{place}: spark could not start the stream: {exc}") from exc
             raise
 
     def _take(self, frame: DataFrame, number: int) -> None:
@@ -119,8 +135,7 @@ class SparkStream:
         while self._query.isActive:
             if timeout is not None and waited >= timeout:
                 return False
-            # Not for longer: a call into the JVM keeps signals waiting.
-            self._query.awaitTermination(_LOOK_SECONDS)  # type: ignore[arg-type]
+            time.sleep(_LOOK_SECONDS)  # rather than wait in the JVM, which keeps signals waiting
             waited += _LOOK_SECONDS
         self._close()
         return True

@@ -123,9 +123,10 @@ class Writer:
         batch = take()
         try:
             return batch, self._applied(batch, transaction)
-        except InputError:
-            if self.options.on_error == "fail":
-                raise
+        except InputError as exc:
+            if self.options.on_error == "fail":  # loads skip what streams put aside
+                advice = str(exc).replace("--on-error skip", "--on-error dead-letter")
+                raise InputError(advice) from exc
             readable = _without_unreadable(batch)
             if readable.files == batch.files:
                 raise
