@@ -223,7 +223,9 @@ class KnowledgeBase:
             )
         return self._apply(
             Change(
-                **sources,
+                add=sources["add"],
+                remove=sources["remove"],
+                patch=sources["patch"],
                 operation="update",
                 skip_bad=_skips(on_error),
                 transaction=_checked(transaction),
@@ -272,18 +274,19 @@ class KnowledgeBase:
             algorithm,
         )
 
-    def _apply(self, change: Change) -> ChangeReport:
+    def _apply(self, change: Change, sessions: Sessions | None = None) -> ChangeReport:
+        sessions = sessions or self._sessions
         self._writable()
         if change.operation not in ("load", "stream"):
             self._snapshot()  # nothing else creates a store
         frames = [s.frame for s in (change.add, change.remove, change.patch) if s.frame is not None]
         if frames:
-            engine = self._sessions.of(frames[0])
+            engine = sessions.of(frames[0])
         else:
             size = sum(file.text_size for file in change.files)
             if change.operation == "rules":
                 size = self._store.text_size(self._snapshot())
-            engine = self._sessions.for_change(size)
+            engine = sessions.for_change(size)
         return maintain.apply(self._store, engine, change, self._progress)
 
     def stream(
@@ -314,6 +317,7 @@ class KnowledgeBase:
         goes to the dead letters. Small files are folded after `fold_after` versions.
         """
         from inferlake.stream import Stream, StreamOptions, Trigger
+        from inferlake.stream.sail import RenewedSail
         from inferlake.stream.writer import Target
 
         self._writable()
@@ -328,7 +332,13 @@ class KnowledgeBase:
             how=self._how(rules, None, None, algorithm=algorithm),
             **more,
         )
-        target = Target(self._store, self._sessions, self._apply, self._arities)
+        sail = RenewedSail()
+        sessions = replace(self._sessions, sail=sail.session)
+
+        def apply(change: Change) -> ChangeReport:
+            return self._apply(change, sessions)
+
+        target = Target(self._store, sessions, apply, self._arities, sail)
         return Stream(source, target, options, column)
 
     def follow(

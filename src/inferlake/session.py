@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -100,6 +100,8 @@ class Sessions:
     given: SparkSession | None = None
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    # Gives a session on Sail, where that is not the one in this process.
+    sail: Callable[[], SparkSession] | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -155,7 +157,7 @@ class Sessions:
 
     @property
     def _sail(self) -> Engine:
-        return Engine("sail", _sail_session())
+        return Engine("sail", self.sail() if self.sail else _sail_session())
 
     @property
     def _spark(self) -> Engine:
@@ -200,6 +202,12 @@ def peak_memory() -> int:
     return sum(map(_high_water, [me, *children]))
 
 
+def resident_memory(pid: int) -> int:
+    """Return the bytes of memory that a process has now; 0 where nothing tells."""
+    words = _words(Path("/proc", str(pid), "status"))
+    return int(words[words.index("VmRSS:") + 1]) * 1024 if "VmRSS:" in words else 0
+
+
 def _descendants(pid: str) -> list[str]:
     tasks = Path("/proc", pid, "task").glob("*/children")
     direct = [child for task in tasks for child in _words(task)]
@@ -227,9 +235,8 @@ def cores() -> int:
 # --- Sail ---------------------------------------------------------------------------------------
 
 
-@cache
-def _sail_session() -> SparkSession:
-    """Start the Sail server of this process once and return a session on it."""
+def start_sail() -> tuple[Any, str]:
+    """Start a Sail server in this process, and return it with its address."""
     settings = {
         # Sail logs every session to standard error by default.
         "RUST_LOG": "error",
@@ -253,15 +260,21 @@ def _sail_session() -> SparkSession:
             server.start(background=True)
         except RuntimeError as exc:
             raise EngineError(f"Sail could not start in this process: {exc}") from exc
-        host, port = server.listening_address or ("127.0.0.1", 0)
-        session = _connect_session(f"sc://{host}:{port}")
+    host, port = server.listening_address or ("127.0.0.1", 0)
+    return server, f"sc://{host}:{port}"
+
+
+@cache
+def _sail_session() -> SparkSession:
+    """Start the Sail server of this process once and return a session on it."""
+    server, address = start_sail()
+    session = connect(address)
     # The server stops when the object is collected: keep it as long as its session.
     session._inferlake_server = server  # type: ignore[attr-defined]
     return session
 
 
-@cache
-def _connect_session(url: str) -> SparkSession:
+def connect(url: str) -> SparkSession:
     """Open a Spark Connect session without touching the process's default session."""
     with _quiet_imports():
         from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -270,6 +283,9 @@ def _connect_session(url: str) -> SparkSession:
             return ConnectSession.builder.remote(url).create()  # type: ignore[return-value]
         except Exception as exc:
             raise EngineError(f"no Spark Connect server answers at {url}: {exc}") from exc
+
+
+_connect_session = cache(connect)
 
 
 @contextmanager

@@ -69,6 +69,17 @@ def test_a_folder_from_start_to_restart(kb: KnowledgeBase, tmp_path: Path):
     assert_right(kb, {_typed(1), _typed(2), schema})
 
 
+def test_batches_on_spark(kb: KnowledgeBase, tmp_path: Path):
+    """The same work on the engine of large batches, from inside a query of Spark's."""
+    on_spark = KnowledgeBase(tmp_path / "kb", engine="spark", rules="rdfs")
+    schema = (name("C"), SUB_CLASS, name("D"))
+    put(tmp_path / "in" / "a.nt", [line(_typed(0)), line(schema)], at=0)
+    put(tmp_path / "in" / "b.rdfp", [f"D {line(_typed(0))}", f"A {line(_typed(1))}"], at=1)
+    done = _finished(on_spark, tmp_path / "in", max_files=1)
+    assert [one.engine for one in done.reports] == ["spark", "spark"]
+    assert_right(kb, {_typed(1), schema})
+
+
 def _letters(kb: KnowledgeBase) -> list[dict[str, Any]]:
     files = sorted(Path(kb.path, "streams").glob("*/dead-letters/*.jsonl"))
     return [json.loads(one) for file in files for one in file.read_text().splitlines()]

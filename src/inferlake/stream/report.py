@@ -116,6 +116,8 @@ class StreamReport:
     folds: int
     files_folded: int
     dead_letters: str
+    # What went wrong with folds; batches went on without them.
+    fold_failures: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON would have it."""
@@ -131,7 +133,14 @@ class StreamReport:
             f" derived +{self.derived:,} -{self.withdrawn:,}; version {self.version};"
             f" a batch took {self.median:.2f} s (median), {self.p95:.2f} s (p95);"
             f" folded {counted(self.files_folded, 'small file')} in {counted(self.folds, 'fold')}"
+            f"{self._failed}"
         )
+
+    @property
+    def _failed(self) -> str:
+        if not self.fold_failures:
+            return ""
+        return f"; {counted(len(self.fold_failures), 'fold')} failed: {self.fold_failures[-1]}"
 
 
 _COUNTED = ("lines", "bad", "added", "removed", "derived", "withdrawn")
@@ -158,7 +167,7 @@ class Totals:
         for name in _COUNTED:
             self.sums[name] += getattr(one, name)
 
-    def report(self, folds: int, files_folded: int) -> StreamReport:
+    def report(self, folds: int, files_folded: int, failures: tuple[str, ...]) -> StreamReport:
         """Return the account of all batches so far."""
         times = sorted(self.seconds)
         return StreamReport(
@@ -172,6 +181,7 @@ class Totals:
             folds=folds,
             files_folded=files_folded,
             dead_letters=self.dead_letters,
+            fold_failures=failures,
             **self.sums,
         )
 

@@ -19,7 +19,7 @@ from inferlake.stream.writer import Stopped, Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _LOOK_SECONDS = 0.2
 

@@ -20,6 +20,7 @@ from inferlake.store.table import Snapshot
 from inferlake.stream.batch import Batch, as_change
 from inferlake.stream.options import StreamOptions
 from inferlake.stream.report import BatchReport, StreamReport, Totals, batch_report
+from inferlake.stream.sail import RenewedSail
 from inferlake.stream.state import State
 
 # So many reports are kept; numbers of all batches go into the totals.
@@ -42,6 +43,7 @@ class Target:
     apply: Callable[[Change], ChangeReport]
     # The relations that a version's rules know, with their numbers of arguments.
     arities: Callable[[Snapshot], Mapping[str, int]]
+    sail: RenewedSail
 
 
 @dataclass
@@ -71,7 +73,7 @@ class Writer:
     def summary(self) -> StreamReport:
         """What has been done so far."""
         files = sum(one.files_before for one in self.folds)
-        return self._totals.report(len(self.folds), files)
+        return self._totals.report(len(self.folds), files, tuple(self.fold_failures))
 
     def write(self, number: int, take: Callable[[], Batch]) -> BatchReport:
         """Make a version of a batch, unless the knowledge base has it already.
@@ -82,6 +84,8 @@ class Writer:
         with self._alone:
             if self._stopping.is_set():
                 raise Stopped
+            if not self._is_folding:
+                self.target.sail.renew_if_large()
             began = time.perf_counter()
             batch, done = self._done(number, take)
             report = batch_report(
@@ -109,6 +113,7 @@ class Writer:
         """Wait for a fold that is at work, and let go of the state."""
         if self._folding is not None:
             self._folding.join()
+        self.target.sail.close()
         self.state.close()
 
     # --- Batches ---------------------------------------------------------------------------------
@@ -151,9 +156,13 @@ class Writer:
         self._folds_told += len(new)
         return sum(one.files_before for one in new)
 
+    @property
+    def _is_folding(self) -> bool:
+        return self._folding is not None and self._folding.is_alive()
+
     def _fold_if_due(self) -> None:
         """Begin to fold in a thread of its own, unless one is at work."""
-        if self._folding is not None and self._folding.is_alive():
+        if self._is_folding:
             return
         store, due = self.target.store, self.options.fold_due
         base = store.facts.table.snapshot()
