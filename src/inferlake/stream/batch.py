@@ -35,6 +35,15 @@ class Batch:
     oldest: float | None = None
     origin: Origin = _by_file
 
+    def told(self, bad: Bad) -> str:
+        """Return what is wrong with a line, with its place in words of its source."""
+        if self.origin is _by_file:
+            return str(bad)
+        place = self.origin(bad)
+        words = [f"{name} {value}" for name, value in place.items() if name != "source"]
+        at = ", ".join([str(place["source"]), *words])
+        return f"{at}: {bad.message}" + (f"\n    {bad.text}" if bad.text else "")
+
     @property
     def lag(self) -> float | None:
         """Seconds since the oldest of it came into being."""
@@ -61,8 +70,8 @@ def as_change(
         add=add,
         patch=patch,
         operation="stream",
-        skip_bad=options.on_error != "fail",
-        rejected=rejected if options.on_error != "fail" else None,
+        skip_bad=True,  # or refused: by whoever hears of what is rejected
+        rejected=rejected,
         transaction=transaction,
         how=options.how,
     )

@@ -128,22 +128,21 @@ class Writer:
         batch = take()
         try:
             return batch, self._applied(batch, transaction)
-        except InputError as exc:
-            if self.options.on_error == "fail":  # loads skip what streams put aside
-                advice = str(exc).replace("--on-error skip", "--on-error dead-letter")
-                raise InputError(advice) from exc
+        except InputError:
+            if self.options.on_error == "fail":
+                raise
             readable = _without_unreadable(batch)
             if readable.files == batch.files:
                 raise
             return readable, self._applied(readable, transaction)
 
     def _applied(self, batch: Batch, transaction: tuple[str, int] | None) -> ChangeReport:
-        if batch.lost and self.options.on_error == "fail":
-            raise InputError(f"{batch.lost[0]}; put it back, or use --on-error dead-letter")
-
         def rejected(bad: Iterator[Bad]) -> None:
             every = itertools.chain(batch.lost, bad)
-            self.state.letters.write(batch.number, every, batch.origin)
+            if self.options.on_error == "fail":
+                _refuse(batch, every)
+            else:
+                self.state.letters.write(batch.number, every, batch.origin)
 
         change = as_change(batch, self.options, transaction, rejected)
         done = self.target.apply(change)
@@ -186,6 +185,19 @@ class Writer:
             self.fold_failures.append(str(exc))
             return
         self.folds += [one for one in done if one is not None]
+
+
+def _refuse(batch: Batch, bad: Iterator[Bad]) -> None:
+    """Raise `InputError` for the first of what is bad, if anything is."""
+    first = next(bad, None)
+    if first is None:
+        return
+    more = sum(1 for _ in bad)
+    others = f"\n({more} more bad lines)" if more else ""
+    advice = (
+        "Nothing of the batch is stored. Mend it and start again, or use --on-error dead-letter."
+    )
+    raise InputError(f"{batch.told(first)}{others}\n{advice}")
 
 
 def _repeated(version: int) -> ChangeReport:
