@@ -48,11 +48,17 @@ def export(store: Store, facts: DataFrame, output: str | None, watch: Stopwatch)
 
 
 def export_patch(
-    store: Store, changes: Iterable[DataFrame], output: str | None, watch: Stopwatch
+    store: Store,
+    changes: Iterable[DataFrame],
+    output: str | None,
+    watch: Stopwatch,
+    *,
+    header: str | None = None,
 ) -> int:
     """Write the lines of changes as one transaction of an RDF Patch, and return how many they are.
 
-    `output` is a `.rdfp` or `.rdfp.gz` file, or None for standard output.
+    `output` is a `.rdfp` or `.rdfp.gz` file, or None for standard output, where a reader sees the
+    whole transaction at once. A `header` is a line before it.
     """
     suffix = None if output is None else _suffix(output, (".rdfp.gz", ".rdfp"))
     if suffix not in (None, ".rdfp", ".rdfp.gz"):
@@ -60,14 +66,18 @@ def export_patch(
     zipped = suffix == ".rdfp.gz"
     with store.staging() as folder:
         with watch.phase("decode"):
-            parts = [_line(folder.child("begin"), "TX .", zipped=zipped)]
+            begin = ([header] if header else []) + ["TX ."]
+            parts = [_line(folder.child("begin"), "\n".join(begin), zipped=zipped)]
             for number, lines in enumerate(changes):
                 parts += _lines(lines, folder.child(str(number)), zipped=zipped)
             parts.append(_line(folder.child("end"), "TC .", zipped=zipped))
         with watch.phase("write"):
+            others = len(begin) + 1
             if output is None:
-                return _copy(parts, sys.stdout.buffer) - 2
-            return _to_file(parts, absolute(output), zipped=zipped) - 2
+                count = _copy(parts, sys.stdout.buffer) - others
+                sys.stdout.buffer.flush()
+                return count
+            return _to_file(parts, absolute(output), zipped=zipped) - others
 
 
 def _lines(lines: DataFrame, folder: Place, *, zipped: bool) -> list[Place]:

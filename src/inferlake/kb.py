@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,7 @@ from inferlake.maintain import (
     VerifyReport,
     Window,
 )
-from inferlake.maintain.changes import Changes, changes
+from inferlake.maintain.changes import Changes, changes, followed
 from inferlake.maintain.derive import Derivation
 from inferlake.maintain.expiries import expiries
 from inferlake.maintain.forget import ForgetReport, forget
@@ -33,7 +33,7 @@ from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import NONE, compiled, read_rules
 from inferlake.session import Engine, EngineName, Sessions, union
-from inferlake.store import LAYERS, Layer, Store, VersionInfo
+from inferlake.store import ARRANGING, LAYERS, Layer, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
 from inferlake.store.facts import TRIPLE, TRIPLE_ARITY, argument_columns
 from inferlake.store.failures import explained
@@ -46,12 +46,12 @@ from inferlake.terms import FULL, TermHash
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from inferlake.stream import Stream, Trigger
+    from inferlake.stream.options import OnError
+
     Path = str | os.PathLike[str]
     # Paths, one or several, or a DataFrame of triples.
     Inputs = Path | Sequence[Path] | DataFrame | None
-
-# Operations that make a version of the same facts.
-_ARRANGING = ("compact", "vacuum", "purge")
 
 LayerChoice = Literal["all", "asserted", "derived"]
 
@@ -250,7 +250,9 @@ class KnowledgeBase:
         sources["add"] = replace(sources["add"], time_column=time_column)
         return self._apply(
             Change(
-                **sources,
+                add=sources["add"],
+                remove=sources["remove"],
+                patch=sources["patch"],
                 operation="update",
                 skip_bad=_skips(on_error),
                 transaction=_checked(transaction),
@@ -314,19 +316,112 @@ class KnowledgeBase:
             algorithm,
         )
 
-    def _apply(self, change: Change) -> ChangeReport:
+    def _apply(self, change: Change, sessions: Sessions | None = None) -> ChangeReport:
+        sessions = sessions or self._sessions
         self._writable()
-        if change.operation != "load":
-            self._snapshot()  # only a load creates a store
+        if change.operation not in ("load", "stream"):
+            self._snapshot()  # nothing else creates a store
         frames = [s.frame for s in (change.add, change.remove, change.patch) if s.frame is not None]
         if frames:
-            engine = self._sessions.of(frames[0])
+            engine = sessions.of(frames[0])
         else:
             size = sum(file.text_size for file in change.files)
             if change.operation == "rules":
                 size = self._store.text_size(self._snapshot())
-            engine = self._sessions.for_change(size)
+            engine = sessions.for_change(size)
         return maintain.apply(self._store, engine, change, self._progress)
+
+    def stream(
+        self,
+        source: str | os.PathLike[str] | DataFrame,
+        *,
+        column: str = "value",
+        name: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        trigger: str | Trigger = "1s",
+        max_files: int | None = 100,
+        max_lines: int = 500_000,
+        on_error: OnError = "dead-letter",
+        rules: str | Sequence[str] | None = None,
+        algorithm: Algorithm = "auto",
+        fold_after: int | None = None,
+    ) -> Stream:
+        """Return a stream from `source`, each batch of which becomes one version; `start()` it.
+
+        The source is a folder that receives files, `kafka://host:port/topic`, `-` for standard
+        input, or a streaming DataFrame with a `column` of N-Triples or RDF Patch lines. A DataFrame
+        with the columns partition and offset, as Kafka's has, counts in that order.
+
+        A stream that is started again goes on where it was: by its `checkpoint`, which is below
+        the knowledge base by the stream's `name`, unless you say where. Each stream of DataFrames
+        into one knowledge base needs a name of its own. `trigger` is a time such as 5s, once, or
+        available-now. With `on_error="fail"` a bad line ends the stream, with its place; else it
+        goes to the dead letters. Small files are folded after `fold_after` versions.
+        """
+        from inferlake.stream import Stream, StreamOptions, Trigger
+        from inferlake.stream.sail import RenewedSail
+        from inferlake.stream.writer import Target
+
+        self._writable()
+        more = {} if fold_after is None else {"fold_due": fold_after}
+        options = StreamOptions(
+            trigger=Trigger.of(trigger),
+            max_files=max_files,
+            max_lines=max_lines,
+            on_error=on_error,
+            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
+            name=name,
+            how=self._how(rules, None, None, algorithm=algorithm),
+            **more,
+        )
+        sail = RenewedSail()
+        sessions = replace(self._sessions, sail=sail.session)
+
+        def apply(change: Change) -> ChangeReport:
+            return self._apply(change, sessions)
+
+        target = Target(self._store, sessions, apply, self._arities, sail)
+        return Stream(source, target, options, column)
+
+    def follow(
+        self,
+        from_version: int | None = None,
+        layer: LayerChoice = "all",
+        *,
+        poll: float = 1.0,
+        until: Callable[[], bool] | None = None,
+    ) -> Iterator[Changes]:
+        """Yield the changes of each version after `from_version`, as they come; else of new ones.
+
+        Versions that only arrange files are passed over. Looks for new versions every `poll`
+        seconds, for ever, or until `until()` is true and no version is left. To go on after a
+        pause, keep the `later` of the last changes, and begin from it.
+        """
+        start = self._snapshot().version if from_version is None else from_version
+        engine = self._sessions.for_reading()
+        return followed(self._store, engine, start, _layers(layer), poll=poll, until=until)
+
+    def follow_patches(
+        self,
+        from_version: int | None = None,
+        layer: LayerChoice = "all",
+        *,
+        poll: float = 1.0,
+        until: Callable[[], bool] | None = None,
+    ) -> Iterator[ExportReport]:
+        """Write the changes of each version to standard output as a transaction of RDF Patch.
+
+        A header before each has the number of its version, to go on from.
+        """
+        engine = self._sessions.for_reading()
+        for found in self.follow(from_version, layer, poll=poll, until=until):
+            watch = Stopwatch(self._progress)
+            with explained(self._store.place, engine, "the rest was not written"):
+                lines = [found.lines(change) for change in ("removed", "added")]
+                header = f'H version "{found.later}" .'
+                count = export_patch(self._store, lines, None, watch, header=header)
+                found.require_files()
+            yield ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
 
     def changes(
         self,
@@ -349,7 +444,7 @@ class KnowledgeBase:
     def _before(self, later: Snapshot) -> int:
         """Return the version before the last change, behind which files may have been arranged."""
         for one in self._store.history():
-            if one.version <= later.version and one.operation not in _ARRANGING:
+            if one.version <= later.version and one.operation not in ARRANGING:
                 return max(0, one.version - 1)
         return 0
 

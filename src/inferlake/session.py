@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -54,7 +54,7 @@ class Engine:
     @property
     def _connected(self) -> bool:
         """Whether the session speaks Spark Connect, as every one on Sail does."""
-        return type(self.session).__module__.startswith("pyspark.sql.connect")
+        return is_connected(self.session)
 
     def _planned(self, text: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """Do what `session.sql` does, without asking the server whether `text` is a command.
@@ -100,6 +100,8 @@ class Sessions:
     given: SparkSession | None = None
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    # Gives a session on Sail, where that is not the one in this process.
+    sail: Callable[[], SparkSession] | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -130,6 +132,24 @@ class Sessions:
         """Return the engine for look-ups and frames handed to the caller."""
         return self.for_change(0)
 
+    def for_streaming(self) -> Engine:
+        """Return the engine of Structured Streaming: Apache Spark in this process, never Sail.
+
+        It plans the batches; what a batch does may run elsewhere.
+        """
+        if self.engine == "sail":
+            raise EngineError(
+                "Structured Streaming needs Apache Spark, and engine sail was asked for: leave it"
+                " out (batches that fit run on Sail all the same), or pipe lines in with -"
+            )
+        engine = self._spark
+        if is_connected(engine.session):
+            raise EngineError(
+                "Spark Connect cannot hand the batches of a stream to this process: name a master"
+                " such as local[*] or spark://…"
+            )
+        return engine
+
     def _fits_sail(self, size: int) -> bool:
         if self.given is not None or self.master is not None:
             return False  # who names a cluster or brings a session wants the work done there
@@ -137,7 +157,7 @@ class Sessions:
 
     @property
     def _sail(self) -> Engine:
-        return Engine("sail", _sail_session())
+        return Engine("sail", self.sail() if self.sail else _sail_session())
 
     @property
     def _spark(self) -> Engine:
@@ -158,6 +178,11 @@ def broadcast_sql(alias: str, rows: int | None) -> str:
     Spark would move the other side as well, however large it is; Sail sees the sizes of files.
     """
     return f"/*+ BROADCAST({alias}) */ " if rows is not None and rows <= _BROADCAST else ""
+
+
+def is_connected(session: object) -> bool:
+    """Tell whether a session speaks Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 def is_engine_failure(exc: Exception) -> bool:
@@ -189,6 +214,12 @@ def peak_memory() -> int:
     return sum(map(_high_water, [me, *children]))
 
 
+def resident_memory(pid: int) -> int:
+    """Return the bytes of memory that a process has now; 0 where nothing tells."""
+    words = _words(Path("/proc", str(pid), "status"))
+    return int(words[words.index("VmRSS:") + 1]) * 1024 if "VmRSS:" in words else 0
+
+
 def _descendants(pid: str) -> list[str]:
     tasks = Path("/proc", pid, "task").glob("*/children")
     direct = [child for task in tasks for child in _words(task)]
@@ -216,9 +247,8 @@ def cores() -> int:
 # --- Sail ---------------------------------------------------------------------------------------
 
 
-@cache
-def _sail_session() -> SparkSession:
-    """Start the Sail server of this process once and return a session on it."""
+def start_sail() -> tuple[Any, str]:
+    """Start a Sail server in this process, and return it with its address."""
     settings = {
         # Sail logs every session to standard error by default.
         "RUST_LOG": "error",
@@ -245,15 +275,21 @@ def _sail_session() -> SparkSession:
             server.start(background=True)
         except RuntimeError as exc:
             raise EngineError(f"Sail could not start in this process: {exc}") from exc
-        host, port = server.listening_address or ("127.0.0.1", 0)
-        session = _connect_session(f"sc://{host}:{port}")
+    host, port = server.listening_address or ("127.0.0.1", 0)
+    return server, f"sc://{host}:{port}"
+
+
+@cache
+def _sail_session() -> SparkSession:
+    """Start the Sail server of this process once and return a session on it."""
+    server, address = start_sail()
+    session = connect(address)
     # The server stops when the object is collected: keep it as long as its session.
     session._inferlake_server = server  # type: ignore[attr-defined]
     return session
 
 
-@cache
-def _connect_session(url: str) -> SparkSession:
+def connect(url: str) -> SparkSession:
     """Open a Spark Connect session without touching the process's default session."""
     # The process may start a JVM later. In the child that becomes it, gRPC's handlers would now and
     # then abort, and have nothing to do there: it only replaces itself.
@@ -265,6 +301,9 @@ def _connect_session(url: str) -> SparkSession:
             return ConnectSession.builder.remote(url).create()  # type: ignore[return-value]
         except Exception as exc:
             raise EngineError(f"no Spark Connect server answers at {url}: {exc}") from exc
+
+
+_connect_session = cache(connect)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from inferlake.cli.changes import (
     update_command,
 )
 from inferlake.cli.rules import check_command, run_command
+from inferlake.cli.stream import stream_command
 from inferlake.cli.times import Duration
 from inferlake.errors import InferlakeError
 from inferlake.progress import Silent, Stopwatch, counted, one_line, shown_time
@@ -50,12 +51,12 @@ class Settings:
     quiet: bool = False
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[KnowledgeBase]:
-        """Yield the knowledge base at `path`, with progress on the screen while it works."""
+    def opened(self, path: str, *, watched: bool = True) -> Iterator[KnowledgeBase]:
+        """Yield the knowledge base at `path`, with progress on the screen if it is `watched`."""
         from inferlake.cli.screen import watcher
         from inferlake.kb import KnowledgeBase
 
-        watching = watcher(quiet=self.quiet or self.json)
+        watching = watcher(quiet=self.quiet or self.json or not watched)
         try:
             yield KnowledgeBase(
                 path,
@@ -297,6 +298,7 @@ for command in (
     load_command,
     update_command,
     rules_command,
+    stream_command,
     changes_command,
     expire_command,
     forget_command,

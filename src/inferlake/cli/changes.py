@@ -198,6 +198,9 @@ def rules_command(
 @click.option("--to", "to_version", type=int, help="By default the newest.")
 @_layer
 @click.option("-o", "--output", metavar="FILE.rdfp[.gz]", help="Where to; standard output if none.")
+@click.option(
+    "--follow", is_flag=True, help="Each version after --from, as they come; Ctrl-C ends."
+)
 @click.pass_obj
 def changes_command(
     settings: Settings,
@@ -206,9 +209,21 @@ def changes_command(
     to_version: int | None,
     layer: str,
     output: str | None,
+    follow: bool,
 ) -> None:
-    """Write what became true in KB, and what ceased to be, as RDF Patch."""
+    """Write what became true in KB, and what ceased to be, as RDF Patch.
+
+    With --follow, each version is a transaction, and a line `H version "N" .` before it says which:
+    --from N goes on behind it.
+    """
     output = None if output == "-" else output
+    if follow:
+        if output is not None or to_version is not None:
+            raise click.UsageError(
+                "--follow writes to standard output, and has no end: leave out --output and --to"
+            )
+        _follow(settings, kb, from_version, layer)
+        return
     with settings.opened(kb) as opened:
         report = opened.export_changes(
             output,
@@ -224,6 +239,17 @@ def changes_command(
         settings.json = False  # standard output is the data itself
     line = one_line(what, report.seconds, report.engine)
     settings.say(line, {"operation": "changes", **asdict(report)})
+
+
+def _follow(settings: Settings, kb: str, from_version: int | None, layer: str) -> None:
+    from inferlake.stream.running import interruptible
+
+    told = 0
+    with settings.opened(kb, watched=False) as opened, interruptible() as asked:
+        for _ in opened.follow_patches(from_version, layer, until=asked.is_set):  # type: ignore[arg-type]
+            told += 1
+    settings.json = False  # standard output is the data itself
+    settings.say(f"wrote the changes of {counted(told, 'version')}", None)
 
 
 @click.command("forget")

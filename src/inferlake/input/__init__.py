@@ -1,7 +1,31 @@
 """RDF files to staged triples: discovery, splitting by the engine, parsing, errors with places."""
 
-from inferlake.input.files import FORMATS, InputFile, discover
+from inferlake.input.files import (
+    CHANGE_FORMATS,
+    COMPRESSIONS,
+    FORMATS,
+    LINES,
+    InputFile,
+    arrived,
+    discover,
+    require_readable,
+)
 from inferlake.input.frames import FRAME, time_sql
 from inferlake.input.stage import FEW, Bad, Staged, stage
 
-__all__ = ["FEW", "FORMATS", "FRAME", "Bad", "InputFile", "Staged", "discover", "stage", "time_sql"]
+__all__ = [
+    "CHANGE_FORMATS",
+    "COMPRESSIONS",
+    "FEW",
+    "FORMATS",
+    "FRAME",
+    "LINES",
+    "Bad",
+    "InputFile",
+    "Staged",
+    "arrived",
+    "discover",
+    "require_readable",
+    "stage",
+    "time_sql",
+]

@@ -39,6 +39,8 @@ FORMATS = {
 # Files of changes, which only an update reads.
 CHANGE_FORMATS = {".rdfp": "rdfp", ".ru": "ru"}
 _BY_SUFFIX = FORMATS | CHANGE_FORMATS
+# Lines of a stream: RDF Patch, in which a statement without a letter before it is added.
+LINES = "lines"
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 # Formats of one statement a line, which the engine splits and parses in parallel.
@@ -73,6 +75,10 @@ class InputFile:
     stored_labels: bool = False
     # True where the engine has stumbled over it, and the parser is to tell over what.
     for_parser: bool = False
+    # True for triples that take their turn among files of changes, each of them an addition.
+    in_turn: bool = False
+    # Whose blank nodes these are, where that is not the file itself.
+    owner: str | None = None
 
     @property
     def text_size(self) -> int:
@@ -86,6 +92,7 @@ class InputFile:
             self.format in LINE_FORMATS
             and self.compression in _READ_BY_ENGINE
             and not self.for_parser
+            and not self.in_turn
             and not _GLOB_CHARACTERS & set(self.address)
             and not PurePosixPath(self.address).name.startswith(_HIDDEN)
         )
@@ -99,13 +106,13 @@ class InputFile:
         """
         if not self.scoped:
             return SHARED_SCOPE
-        identity = f"{self.address}|{self.size}|{self.modified}"
+        identity = self.owner or f"{self.address}|{self.size}|{self.modified}"
         return f"f{xxhash.xxh64_hexdigest(identity.encode())}_"
 
     @property
     def has_changes(self) -> bool:
         """Whether its statements come with a sign, and in an order that matters."""
-        return self.format in CHANGE_FORMATS.values()
+        return self.in_turn or self.format in (LINES, *CHANGE_FORMATS.values())
 
     @property
     def base(self) -> str:
@@ -143,6 +150,24 @@ def discover(
             found.pop(file.address, None)  # the last word on a triple counts, so the last place too
             found[file.address] = file
     return tuple(found[address] for address in (found if changes else sorted(found)))
+
+
+def arrived(address: str) -> InputFile:
+    """Return a file of triples or of changes, whichever its suffix says, that a stream was told of.
+
+    Raises `InputError` if it is gone, or is not what its suffix says.
+    """
+    at = place(address)
+    info = at.info()
+    if info.type != pafs.FileType.File:
+        raise InputError(f"{address}: gone before it was read")
+    changes = _format(address)[0] in CHANGE_FORMATS.values()
+    return _described(at.address, info, _Wanted(changes, None))
+
+
+def require_readable(file: InputFile) -> None:
+    """Raise `InputError` if a file cannot be read to its end; reads all of it."""
+    _is_text(file)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyoxigraph as ox
 
 from inferlake.input.blanks import Labelled, Numbered
-from inferlake.input.files import LINE_FORMATS, InputFile
+from inferlake.input.files import LINE_FORMATS, LINES, InputFile
 from inferlake.input.patch import read_patch
 from inferlake.input.rows import (
     BYTE_ORDER_MARK,
@@ -28,6 +28,7 @@ from inferlake.input.rows import (
     Row,
     error,
     explained,
+    first_place,
     in_batches,
     statement,
     unreadable,
@@ -59,16 +60,19 @@ class Parser:
             yield from in_batches(
                 row
                 for n, group in groups
-                for row in self._some_lines(n, [(None, raw) for _, raw in group])
+                for row in self.some_lines(n, [(None, raw) for _, raw in group])
             )
 
     def _document(self, number: int) -> Iterator[Row]:
         file = self.files[number]
-        if file.has_changes:
-            yield from (
-                read_patch(number, file) if file.format == "rdfp" else read_update(number, file)
-            )
-            return
+        if file.format in ("rdfp", LINES):
+            return read_patch(number, file)
+        if file.format == "ru":
+            return read_update(number, file)
+        rows = self._triples(number, file)
+        return (_added(row) for row in rows) if file.in_turn else rows
+
+    def _triples(self, number: int, file: InputFile) -> Iterator[Row]:
         with file.open() as stream:
             if file.format in LINE_FORMATS:
                 yield from self._all_lines(number, stream)
@@ -95,10 +99,10 @@ class Parser:
                 return
             # A lone carriage return ends a line too, as it does for the engines.
             pieces = ((n, piece) for n, raw in enumerate(block, 1) for piece in raw.splitlines())
-            yield from self._some_lines(number, [(line + n, piece) for n, piece in pieces])
+            yield from self.some_lines(number, [(line + n, piece) for n, piece in pieces])
             line += len(block)
 
-    def _some_lines(self, number: int, lines: list[tuple[int | None, bytes]]) -> list[Row]:
+    def some_lines(self, number: int, lines: list[tuple[int | None, bytes]]) -> list[Row]:
         """Parse lines together, and one by one only if that fails: a call costs more than a line.
 
         A bad line gives one row that says so and no statement, whatever the parser made of it.
@@ -120,6 +124,11 @@ class Parser:
                 text = raw.decode(errors="replace")[:SHOWN_TEXT]
                 rows.append(bad._replace(line=line, text=text))
         return rows
+
+
+def _added(row: Row) -> Row:
+    """Return the row of a statement as an addition at its file's turn; an error stays one."""
+    return row if row.message else row._replace(sign=1, place=first_place(row.file))
 
 
 class _Formulas:

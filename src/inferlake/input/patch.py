@@ -3,6 +3,9 @@
 https://afs.github.io/rdf-delta/rdf-patch.html, with prefixed names, which `PA` declares, besides
 full ones. What a line is made of is told by patterns here; what its terms mean, and whether they
 are terms, is Turtle's business. Lines outside any transaction count as they stand.
+
+Lines of a stream (the format `LINES`) are the same, and plain statements besides, which are added.
+There every line counts when it comes: nobody can wait for the end of a transaction.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import NamedTuple
 import pyoxigraph as ox
 
 from inferlake.input.blanks import Labelled
-from inferlake.input.files import InputFile
+from inferlake.input.files import LINES, InputFile
 from inferlake.input.rows import (
     BYTE_ORDER_MARK,
     READ_FAILURES,
@@ -44,10 +47,9 @@ _QUOTED = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
 _OBJECT = rf"(?:{_NAME}|{_QUOTED}(?:@[\w-]+|\^\^{_NAME})?|[\w.+-]*\w)"
 _END = r"\s*\.?\s*(?:#.*)?"
 
-_CHANGE = _compiled(
-    rf"\s*(?P<verb>[AD])\s+(?P<s>{_NAME})\s+(?:{_NAME}|a)\s+(?P<o>{_OBJECT})"
-    rf"(?:\s+(?P<g>{_NAME}))?{_END}"
-)
+_STATEMENT = rf"(?P<s>{_NAME})\s+(?:{_NAME}|a)\s+(?P<o>{_OBJECT})(?:\s+(?P<g>{_NAME}))?{_END}"
+_CHANGE = _compiled(rf"\s*(?P<verb>[AD])\s+{_STATEMENT}")
+_PLAIN = _compiled(rf"\s*(?=<|_:){_STATEMENT}")
 _PREFIX = r'\s+"?([^\s":<>]*+):?"?'
 _PREFIX_ADDED = _compiled(rf'\s*PA{_PREFIX}\s+(?:<([^<>\s]*+)>|"([^"\s]*+)"){_END}')
 _PREFIX_DROPPED = _compiled(rf"\s*PD{_PREFIX}{_END}")
@@ -72,7 +74,10 @@ def read_patch(number: int, file: InputFile) -> Iterator[Row]:
     except READ_FAILURES as exc:
         yield unreadable(number, exc)
         return
-    bad, void = _transactions(number, boundaries)
+    if file.format == LINES:
+        bad, void = [_too_late(number, line) for line, said in boundaries if said == "TA"], {}
+    else:
+        bad, void = _transactions(number, boundaries)
     yield from bad
     yield from _Patch(number, file).rows(_outside(void, _lines(file)))
 
@@ -114,6 +119,11 @@ def _transactions(
     return bad, void
 
 
+def _too_late(number: int, line: int) -> Row:
+    message = "TA takes nothing back in a stream, where lines count as they come; send what undoes"
+    return error(number, f"{message} them instead", line, text="TA .")
+
+
 def _outside(
     void: dict[int, int], lines: Iterable[tuple[int, bytes]]
 ) -> Iterator[tuple[int, bytes]]:
@@ -141,12 +151,13 @@ class _Patch:
     def __init__(self, number: int, file: InputFile) -> None:
         self.number = number
         self.name = Labelled(file)
+        self.takes_plain = file.format == LINES
         self.prefixes: dict[bytes, bytes] = {}
 
     def rows(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[Row]:
         changes: list[_Change] = []
         for line, raw in lines:
-            change = _change(line, raw)
+            change = _change(line, raw, plain=self.takes_plain)
             if change is not None:
                 changes.append(change)
                 if len(changes) < _TOGETHER:
@@ -174,6 +185,8 @@ class _Patch:
             self.prefixes.pop(dropped[1], None)
         else:
             message = "no line of RDF Patch; write A or D with three or four terms, or PA, PD, TX"
+            if self.takes_plain:
+                message = f"no statement, and {message}"
             yield self._bad(line, raw, f"{message}, TC, TA, H")
 
     def _parsed(self, changes: list[_Change]) -> list[Row]:
@@ -210,16 +223,16 @@ def _is_idle(raw: bytes) -> bool:
     return bool(_IDLE.fullmatch(raw) or _BOUNDARY.fullmatch(raw))
 
 
-def _change(line: int, raw: bytes) -> _Change | None:
+def _change(line: int, raw: bytes, *, plain: bool) -> _Change | None:
     written = _ANGLED.sub(_plain, raw) if b"<_:" in raw else raw
-    found = _CHANGE.fullmatch(written)
+    found = _CHANGE.fullmatch(written) or (_PLAIN.fullmatch(written) if plain else None)
     if found is None:
         return None
     turtle = b" " * found.start("s") + written[found.start("s") : found.end("o")]
     if found["g"]:
         # The graph becomes a second object, and a comma takes the place of a space before it.
         turtle += b"," + written[found.end("o") + 1 : found.end("g")]
-    sign = 1 if found["verb"] == b"A" else -1
+    sign = -1 if found.groupdict().get("verb") == b"D" else 1
     return _Change(line, raw, sign, turtle + b" .\n", bool(found["g"]))
 
 

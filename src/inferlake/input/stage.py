@@ -24,6 +24,7 @@ from inferlake.input.files import InputFile, examined
 from inferlake.input.frames import TIMED, frame_error, frame_lines
 from inferlake.input.locate import Bad, locate
 from inferlake.input.parse import Parser
+from inferlake.input.rejects import rejects
 from inferlake.input.rows import PARSED_SQL
 from inferlake.input.small import is_small, parsed_here, terms_here
 from inferlake.input.split import line_sql, split_lines
@@ -74,6 +75,13 @@ class Staged:
     bad: tuple[Bad, ...]
     bad_count: int
     graphs_dropped: int
+    # The files, and the rows that stand for their errors, if there are any.
+    files: tuple[InputFile, ...] = ()
+    errors: DataFrame | None = None
+
+    def rejects(self) -> Iterator[Bad]:
+        """Yield every bad statement, as long as the stage's folder is there."""
+        return iter(()) if self.errors is None else rejects(self.files, self.errors)
 
 
 def stage(
@@ -99,7 +107,7 @@ def stage(
     `folder` is written. The driver holds the list of files and a few bad lines, never the data.
     """
     if stored_labels:
-        files = tuple(replace(file, stored_labels=True) for file in files)
+        files = tuple(f if f.in_turn else replace(f, stored_labels=True) for f in files)
     if time_column is not None:
         files = (TIMED,)
     work = _Stage(engine, folder, files, hash, progress, frame, time_column)
@@ -180,6 +188,8 @@ class _Stage:
             bad=bad,
             bad_count=bad_count,
             graphs_dropped=self._graphs(triples, split, parsed),
+            files=self.files,
+            errors=parsed.frame.where("message IS NOT NULL") if parsed and bad_count else None,
         )
 
     @property

@@ -8,13 +8,15 @@ is closed under its rules. A load is a change that only adds.
 
 from __future__ import annotations
 
+import itertools
 import uuid
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from inferlake import parquet
 from inferlake.errors import Conflict
-from inferlake.input import FEW, InputFile, Staged, stage, time_sql
+from inferlake.input import FEW, Bad, InputFile, Staged, stage, time_sql
 from inferlake.maintain.derive import Derivation
 from inferlake.maintain.repair import Asserted, Repair, Repaired
 from inferlake.maintain.report import ChangeReport
@@ -89,8 +91,10 @@ class Change:
     add: Source = Source()
     remove: Source = Source()
     patch: Source = Source()
-    operation: Literal["load", "update", "rules", "forget", "expire"] = "load"
+    operation: Literal["load", "update", "rules", "forget", "expire", "stream"] = "load"
     skip_bad: bool = False
+    # Gets every bad statement, before anything is committed; again if the change is tried again.
+    rejected: Callable[[Iterator[Bad]], None] | None = None
     # An application's name and the number of its batch.
     transaction: tuple[str, int] | None = None
     how: Derivation = field(default_factory=Derivation)
@@ -122,7 +126,7 @@ def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> C
     with explained(store.place, engine, change.undone):
         if store.exists():
             base = store.snapshot()  # refuses what this release cannot read, before any work
-            if change.transaction is not None and _applied(base, change.transaction):
+            if change.transaction is not None and applied(base, change.transaction):
                 return _repeated(base.version, change, engine, watch)
         with store.staging() as folder:
             with watch.phase("parse", sum(file.size for file in change.files)):
@@ -130,6 +134,9 @@ def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> C
                     name: _staged(store, engine, folder.child(name), change, name, progress)
                     for name in ("add", "remove", "patch")
                 }
+            if change.rejected is not None:
+                bad = (staged.rejects() for staged in sides.values() if staged is not None)
+                change.rejected(itertools.chain.from_iterable(bad))
             store.create()  # not before the input is known to be good
             with watch.phase("terms"):
                 purges = _purges(store.snapshot())
@@ -246,7 +253,7 @@ class _Work:
                 return replace(self, rules=rules, displaced=displaced).run(watch)
             if _purges(base) != self.purges:
                 return self._with_terms_again(base).run(watch)
-            if transaction is not None and _applied(base, transaction):
+            if transaction is not None and applied(base, transaction):
                 return _repeated(base.version, self.change, self.engine, watch)
             if self.change.operation == "expire" and not self._advances(base):
                 return self._told_the_time(base, watch)
@@ -540,7 +547,8 @@ def _purges(base: Snapshot) -> tuple[int, int]:
     return base.transaction(PURGING) or 0, base.transaction(PURGED) or 0
 
 
-def _applied(base: Snapshot, transaction: tuple[str, int]) -> bool:
+def applied(base: Snapshot, transaction: tuple[str, int]) -> bool:
+    """Tell whether a version has a batch of an application already."""
     application, batch = transaction
     last = base.transaction(application)
     return last is not None and last >= batch

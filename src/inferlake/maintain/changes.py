@@ -6,12 +6,13 @@ to one. So the files that only one of the two versions has tell the whole differ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from inferlake.session import Engine, union
-from inferlake.store import Layer, Store
+from inferlake.store import ARRANGING, Layer, Store
 from inferlake.store.facts import TRIPLE
 from inferlake.store.table import LiveFile, Snapshot
 
@@ -63,6 +64,39 @@ def changes(
     decoded = store.terms.decode_columns(engine, ids, names, "change")
     frame = decoded.select("change", *names.values())
     return Changes(earlier.version, later.version, frame, store, (earlier, later))
+
+
+def followed(
+    store: Store,
+    engine: Engine,
+    start: int,
+    layers: Iterable[Layer],
+    *,
+    poll: float,
+    until: Callable[[], bool] | None = None,
+) -> Iterator[Changes]:
+    """Yield the changes of each version after `start`, as they are committed.
+
+    Ends when `until()` is true and all versions that were there then have been told of.
+    """
+    wanted = tuple(layers)
+    earlier = store.snapshot(start)
+    while True:
+        last_look = until is not None and until()
+        newest = store.snapshot().version
+        done = earlier.version
+        operations = {
+            one.version: one.operation for one in store.history(newest - done) if newest > done
+        }
+        for version in range(done + 1, newest + 1):
+            later = store.facts.table.snapshot(version)
+            if operations.get(version) not in ARRANGING:
+                yield changes(store, engine, earlier, later, wanted)
+            earlier = later
+        if last_look:
+            return
+        if newest == done:
+            time.sleep(poll)
 
 
 def _changed(

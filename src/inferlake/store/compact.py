@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def compact_facts(
             files = write_facts(engine, facts, relation, known[relation], live, rows)
             actions += facts.actions(files, layer, relation=relation)
     old = tuple(file for file in base.files if file.partition["relation"] in known)
-    return _replace(facts.table, base, old, actions, engine, forgets=forgets)
+    return swapped(facts.table, base, old, actions, engine, forgets=forgets)
 
 
 def write_facts(
@@ -77,19 +78,31 @@ def write_facts(
     return facts.table.write(stored.coalesce(max(1, rows // rows_per_file(rows))))
 
 
-def compact_terms(engine: Engine, terms: Dictionary) -> Compacted:
-    """Rewrite the dictionary's files into ranges of ids; displaced terms stay where they are."""
+def compact_terms(
+    engine: Engine,
+    terms: Dictionary,
+    some: tuple[LiveFile, ...] | None = None,
+    alone: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Compacted:
+    """Rewrite the dictionary's files into ranges of ids; displaced terms stay where they are.
+
+    By default all of them; else only `some`, none of which has displaced terms. The commit is made
+    inside `alone()`.
+    """
     base = terms.table.snapshot()
-    files = tuple(file for file in base.files if not file.partition.get("displaced"))
+    files = some
+    if files is None:
+        files = tuple(file for file in base.files if not file.partition.get("displaced"))
     rows = terms.read(engine, files)
     placed, parts = place_terms(rows, sum(file.rows for file in files))
     ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
     written = terms.table.write(ordered, by="part") if files else ()
     actions = [add_action(file, columns=("id",), displaced=False) for file in written]
-    return _replace(terms.table, base, files, actions, engine)
+    with alone():
+        return swapped(terms.table, base, files, actions, engine)
 
 
-def _replace(
+def swapped(
     table: Table,
     base: Snapshot,
     old: tuple[LiveFile, ...],
@@ -100,7 +113,8 @@ def _replace(
 ) -> Compacted:
     """Commit `new` files in place of `old` ones, on top of whatever was committed meanwhile.
 
-    That is sound as long as the old files are still there: commits since only added files.
+    That is sound as long as the old files are still there: commits since only added files. If they
+    are not, the new ones are deleted, and nothing has changed.
     """
     info = {
         "operation": "compact",
@@ -112,12 +126,12 @@ def _replace(
     commit = Commit(info, tuple(new), old, changes_data=False)
     snapshot = base
     for _ in range(_ATTEMPTS):
+        if not {file.path for file in old} <= {file.path for file in snapshot.files}:
+            break
         try:
             version = table.commit(snapshot, commit)
         except CommitRace:
             snapshot = table.snapshot()
-            if not {file.path for file in old} <= {file.path for file in snapshot.files}:
-                break
             continue
         return Compacted(
             len(base.files),
@@ -128,6 +142,7 @@ def _replace(
             + sum(action.size for action in new),
             version,
         )
+    table.discard(action.path for action in new)
     raise Conflict(
         f"{table.place.address}: another compaction came first; nothing is lost, run it again"
         " if files are still many"

@@ -4,6 +4,7 @@ kb/terms/      id, term
 kb/facts/      signed rows; its versions are the store's versions
 kb/rules/      the rules that versions name
 kb/_staging/   work in progress; nothing there is ever read by anyone else
+kb/streams/    how far streams have come, and the lines they could not read
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ from inferlake.terms import FULL, TermHash
 # Raised when a release writes what an older one would misread.
 FORMAT = 1
 
-_FOLDERS = ("terms", "facts", "rules", "_staging")
+STREAMS = "streams"
+_FOLDERS = ("terms", "facts", "rules", "_staging", STREAMS)
+
+# Operations that make a version of the same facts.
+ARRANGING = ("create", "compact", "vacuum", "purge")
 
 # The key under which a commit names its rules.
 RULES = "rules"
@@ -173,9 +178,9 @@ class Store:
         kept = (v.info.get("oldest_kept", 0) for v in self.history())
         return max(kept, default=0)
 
-    def history(self) -> list[VersionInfo]:
-        """Return the versions, newest first."""
-        return [_version_info(entry) for entry in self.facts.table.history()]
+    def history(self, most: int | None = None) -> list[VersionInfo]:
+        """Return the versions, newest first; at most so many."""
+        return [_version_info(entry) for entry in self.facts.table.history(most)]
 
     @contextmanager
     def staging(self) -> Iterator[Place]:

@@ -235,10 +235,10 @@ class Table:
             with suppress(DeltaError, OSError):
                 DeltaTable(self.place.address).create_checkpoint()
 
-    def history(self) -> list[dict[str, Any]]:
+    def history(self, most: int | None = None) -> list[dict[str, Any]]:
         """Return the commits that the log still has, newest first, as deltalake gives them."""
         with _store_errors(self.place):
-            return DeltaTable(self.place.address).history()
+            return DeltaTable(self.place.address).history(most)
 
     def last_said(self, snapshot: Snapshot, key: str) -> Any:
         """Return what the last commit up to `snapshot` that said anything under `key` said."""

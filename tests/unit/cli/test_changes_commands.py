@@ -95,7 +95,9 @@ def version(kb: Path) -> int:
 # --- help ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["load", "update", "rules", "changes", "forget", "expire"])
+@pytest.mark.parametrize(
+    "command", ["load", "update", "rules", "stream", "changes", "forget", "expire"]
+)
 def test_help_names_every_option_and_fits_a_screen(command: str) -> None:
     result = CliRunner().invoke(cli, [command, "--help"])
     assert result.exit_code == 0
@@ -120,6 +122,9 @@ def test_help_names_every_option_and_fits_a_screen(command: str) -> None:
         ("rules", "kb", "--algorithm", "fast"),
         ("changes", "kb", "--layer", "every"),
         ("changes", "kb", "--from", "first"),
+        ("changes", "kb", "--follow", "--to", "3"),
+        ("stream", "kb"),
+        ("stream", "kb", "-", "--on-error", "skip"),
         ("forget", "kb"),
         ("forget", "kb", "--subject"),
         ("forget",),

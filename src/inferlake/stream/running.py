@@ -1,0 +1,195 @@
+"""A stream at work: what it has done, and how to wait for it and end it."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from inferlake.errors import EngineError, InferlakeError
+from inferlake.session import is_engine_failure
+from inferlake.stream.report import BatchReport, StreamReport
+from inferlake.stream.sources import SparkSource
+from inferlake.stream.writer import Stopped, Writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_LOOK_SECONDS = 0.2
+
+# Where py4j writes what a batch raises, before Spark ends the query for it.
+_CALLBACKS = logging.getLogger("py4j.clientserver")
+
+
+def _not_ours(record: logging.LogRecord) -> bool:
+    """Keep off the screen what whoever waits for the stream is told anyway."""
+    raised = record.exc_info[1] if record.exc_info else None
+    return not isinstance(raised, InferlakeError | Stopped)
+
+
+class RunningStream(Protocol):
+    """A stream at work, whatever its source."""
+
+    @property
+    def reports(self) -> deque[BatchReport]:
+        """The reports of the last thousand batches, oldest first."""
+        ...
+
+    @property
+    def last(self) -> BatchReport | None:
+        """The report of the last batch."""
+        ...
+
+    @property
+    def summary(self) -> StreamReport:
+        """What it has done since it started."""
+        ...
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may still take a batch."""
+        ...
+
+    def stop(self) -> StreamReport:
+        """End it after the batch in hand, and return what it did; raise what ended it before."""
+        ...
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most so many seconds, and tell whether it came; raise a failure."""
+        ...
+
+    def process_all_available(self) -> None:
+        """Wait until all that is there now is committed."""
+        ...
+
+
+class SparkStream:
+    """A query of Structured Streaming whose batches become versions."""
+
+    def __init__(self, writer: Writer, source: SparkSource, frame: DataFrame) -> None:
+        self._writer = writer
+        self._source = source
+        self._failure: Exception | None = None
+        self._closed = False
+        _CALLBACKS.addFilter(_not_ours)
+        options = writer.options
+        try:
+            self._query: StreamingQuery = (
+                frame.writeStream.foreachBatch(self._take)
+                .option("checkpointLocation", writer.state.checkpoint.address)
+                .trigger(**options.trigger.for_spark)
+                .start()
+            )
+        except BaseException as exc:
+            writer.close()
+            if isinstance(exc, Exception) and is_engine_failure(exc):
+                place = writer.state.at.address
+                raise EngineError(f"{place}: spark could not start the stream: {exc}") from exc
+            raise
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        """Do one batch. Spark calls this in a thread of its own, again after a crash."""
+        spool = self._writer.state.spool.child(str(number))
+        try:
+            self._writer.write(
+                number, lambda: self._source.batch(number, frame, self._writer.state)
+            )
+        except Exception as exc:
+            self._failure = exc  # Spark would pass on no more than its text
+            raise
+        finally:
+            spool.remove()
+
+    @property
+    def reports(self) -> deque[BatchReport]:
+        return self._writer.reports
+
+    @property
+    def last(self) -> BatchReport | None:
+        return self.reports[-1] if self.reports else None
+
+    @property
+    def summary(self) -> StreamReport:
+        return self._writer.summary
+
+    @property
+    def is_active(self) -> bool:
+        return self._query.isActive
+
+    def stop(self) -> StreamReport:
+        self._writer.stop()
+        # Spark may not have noted the batch that we have just committed: it comes again at the
+        # next start, and is recognised.
+        self._query.stop()
+        self._close()
+        return self.summary
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        waited = 0.0
+        while self._query.isActive:
+            if timeout is not None and waited >= timeout:
+                return False
+            time.sleep(_LOOK_SECONDS)  # rather than wait in the JVM, which keeps signals waiting
+            waited += _LOOK_SECONDS
+        self._close()
+        return True
+
+    def process_all_available(self) -> None:
+        try:
+            self._query.processAllAvailable()
+        except Exception:
+            self._raise_failure()
+            raise
+
+    def _close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._writer.close()
+        self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        failure = self._failure
+        if failure is None:
+            ended: Any = self._query.exception()
+            if ended is not None:
+                raise EngineError(f"spark ended the stream: {ended}") from ended
+        elif isinstance(failure, InferlakeError):
+            raise failure
+        elif not isinstance(failure, Stopped):
+            raise EngineError(f"the stream ended with {failure!r}") from failure
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Let the first interrupt, or request to end, set the event; the second one is an interrupt."""
+    asked = threading.Event()
+
+    def ask(number: int, _: object) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def attended(running: RunningStream) -> StreamReport:
+    """Wait for a stream's end or for an interrupt, and return what it did.
+
+    An interrupt ends it after the batch in hand.
+    """
+    with interruptible() as asked:
+        while not running.await_termination(_LOOK_SECONDS):
+            if asked.is_set():
+                return running.stop()
+    return running.summary

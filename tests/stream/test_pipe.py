@@ -1,0 +1,62 @@
+"""Lines from a pipe: slices of time, bad lines, and the end of the input."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from inferlake.errors import InputError
+from inferlake.kb import KnowledgeBase
+
+from .conftest import facts, line, name
+
+
+def _triple(n: int):
+    return (name(f"i{n}"), name("p"), name("o"))
+
+
+@pytest.fixture
+def sail_kb(tmp_path: Path) -> KnowledgeBase:
+    return KnowledgeBase(tmp_path / "kb", engine="sail", rules="none")
+
+
+def test_all_lines_up_to_the_end(sail_kb: KnowledgeBase, tmp_path: Path):
+    text = "".join(f"{line(_triple(n))}\n" for n in range(10)) + f"bad\nD {line(_triple(3))}"
+    stream = sail_kb.stream("-", trigger="available-now", max_lines=5)
+    running = stream.start(pipe=io.BytesIO(text.encode()))
+    running.process_all_available()
+    assert [one.lines for one in running.reports] == [5, 5, 2]
+    assert facts(sail_kb) == {_triple(n) for n in range(10)} - {_triple(3)}
+    (letter,) = (tmp_path / "kb" / "streams").glob("*/dead-letters/*/*.jsonl")
+    assert '"offset": 11' in letter.read_text()
+
+
+def test_a_slice_of_time_and_an_end_that_is_asked_for(sail_kb: KnowledgeBase, tmp_path: Path):
+    """What was read when the stream is stopped is committed, though the pipe is still open."""
+    read, write = os.pipe()
+    committed = threading.Event()
+    with os.fdopen(read, "rb") as source, os.fdopen(write, "wb", buffering=0) as sink:
+        stream = sail_kb.stream("-", trigger="50ms")
+        running = stream.start(pipe=source, listener=lambda report: committed.set())
+        sink.write(f"{line(_triple(0))}\n".encode())
+        assert committed.wait(60)
+        assert facts(sail_kb) == {_triple(0)}
+        sink.write(f"{line(_triple(1))}\n{line(_triple(2))}\n".encode())
+        while not running.reports or running.summary.lines < 3:
+            if committed.wait(0.01) and running.summary.lines >= 3:
+                break
+        assert running.stop().added == 3
+        sink.close()
+    assert facts(sail_kb) == {_triple(n) for n in range(3)}
+    assert not list((tmp_path / "kb" / "streams").iterdir()), "nothing is left of it"
+
+
+def test_a_bad_line_may_end_it(sail_kb: KnowledgeBase):
+    stream = sail_kb.stream("-", on_error="fail", trigger="once")
+    running = stream.start(pipe=io.BytesIO(b"bad\n"))
+    with pytest.raises(InputError, match="no statement"):
+        running.await_termination()
