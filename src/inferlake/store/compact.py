@@ -16,7 +16,7 @@ from inferlake.session import Engine
 from inferlake.store.facts import LAYERS, TRIPLE, TRIPLE_ARITY, FactTable, stored_columns
 from inferlake.store.layout import place_facts, place_terms, rows_per_file
 from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, Table, add_action
-from inferlake.store.until import until
+from inferlake.store.until import with_times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -52,9 +52,7 @@ def compact_facts(
     """
     base = facts.table.snapshot()
     actions: list[AddAction] = []
-    known = {**arities(base), TRIPLE: TRIPLE_ARITY}
-    # Until when facts stand is one more argument.
-    known |= {until(relation): arity + 1 for relation, arity in known.items()}
+    known = with_times({**arities(base), TRIPLE: TRIPLE_ARITY})
     for layer, relation in itertools.product(LAYERS, known):
         added = facts.files(base, layer, 1, relation=relation)
         if added:

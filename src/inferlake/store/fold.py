@@ -34,6 +34,7 @@ from inferlake.store.facts import (
     stored_columns,
 )
 from inferlake.store.table import LiveFile, Snapshot
+from inferlake.store.until import with_times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,7 +80,7 @@ def fold_facts(
     took the files first, nothing changes, and the next fold will find what is left.
     """
     base = facts.table.snapshot()
-    known = {**arities(base), TRIPLE: TRIPLE_ARITY}
+    known = with_times({**arities(base), TRIPLE: TRIPLE_ARITY})
     old: list[LiveFile] = []
     new: list[AddAction] = []
     for layer, relation in itertools.product(LAYERS, known):
@@ -97,9 +98,9 @@ def fold_facts(
     return Folded(len(old), len(new), sum(file.rows for file in old), done.version)
 
 
-def facts_due(base: Snapshot, relations: Iterable[str], due: int = DUE) -> bool:
+def facts_due(base: Snapshot, due: int = DUE) -> bool:
     """Tell whether a fold of facts is due, by the log alone."""
-    pairs = itertools.product(LAYERS, {*relations, TRIPLE})
+    pairs = itertools.product(LAYERS, {file.partition["relation"] for file in base.files})
     return any(due_run(_of(base, layer, relation), due) for layer, relation in pairs)
 
 

@@ -12,6 +12,8 @@ application transaction, so that the newest version knows it without a look at t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from inferlake.store.table import Snapshot
 
 # The largest number that fits: later than every time.
@@ -40,6 +42,15 @@ def of_facts(relation: str) -> str:
     ('triple', 'triple')
     """
     return relation.removesuffix(_SUFFIX)
+
+
+def with_times(arities: Mapping[str, int]) -> dict[str, int]:
+    """Return the numbers of arguments of relations, and of those that say until when they stand.
+
+    >>> with_times({"triple": 3})
+    {'triple': 3, 'triple until': 4}
+    """
+    return {**arities, **{until(relation): arity + 1 for relation, arity in arities.items()}}
 
 
 def has_expiring(snapshot: Snapshot) -> bool:

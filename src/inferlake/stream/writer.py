@@ -165,8 +165,7 @@ class Writer:
             return
         store, due = self.target.store, self.options.fold_due
         base = store.facts.table.snapshot()
-        relations = self.target.arities(base)
-        if not facts_due(base, relations, due) and not terms_due(store.terms, due):
+        if not facts_due(base, due) and not terms_due(store.terms, due):
             return
         self._folding = threading.Thread(target=self._fold, name="inferlake-fold", daemon=True)
         self._folding.start()

@@ -153,7 +153,7 @@ def test_columns_of_parameters_differ_in_more_than_case() -> None:
     origin = (("c", 2, "C"), ("x", "c", "C"))
     one = Group(("n",), Clause("n", None, origin[1:]), ("c", "C"), frozenset({(4, 6)}), origin)
     query = Query(TRIPLES)
-    add_witnesses(query, 3, one, 21, None)
+    add_witnesses(query, 3, one, (Range.ALL,), 21, None)
     assert witness_variables(one) == ("c", "C", "x")
     assert query.selects == [
         "(SELECT * FROM (SELECT 3 AS broken, array(a0.p, a0.o, a0.s) AS bindings"
