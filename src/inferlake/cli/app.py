@@ -281,8 +281,13 @@ def generate() -> None:
 @click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds give equal data.")
 @click.option("-o", "--output", required=True, metavar="DIR", help="A new or empty folder.")
 @click.option("--gzip/--no-gzip", default=False, help="Compress the files.")
+@click.option(
+    "--ontology/--no-ontology", default=False, help="Write the schema too: univ-bench.nt."
+)
 @click.pass_obj
-def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bool) -> None:
+def lubm(
+    settings: Settings, universities: int, seed: int, output: str, gzip: bool, ontology: bool
+) -> None:
     """Write the Lehigh University Benchmark as N-Triples."""
     from inferlake.generate import generate_lubm
     from inferlake.session import Sessions
@@ -297,6 +302,7 @@ def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bo
             seed=seed,
             out=output,
             compression="gzip" if gzip else None,
+            ontology=ontology,
         )
     what = f"wrote {report.triples:,} triples in {report.files:,} files to {output}"
     line = one_line(what, watch.seconds, engine.name, triples=report.triples)
