@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inferlake.cli.bench import bench_group
 from inferlake.cli.changes import (
     changes_command,
     forget_command,
@@ -317,6 +318,7 @@ for command in (
     forget_command,
     run_command,
     check_command,
+    bench_group,
 ):
     cli.add_command(command)
 
