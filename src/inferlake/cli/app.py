@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -11,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from importlib.metadata import version as package_version
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -112,7 +112,7 @@ def _settings(text: tuple[str, ...]) -> dict[str, str]:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but results and errors.")
-@click.version_option(package_version("inferlake"), prog_name="inferlake")
+@click.version_option(package_name="inferlake", prog_name="inferlake")
 @click.pass_context
 def cli(
     context: click.Context,
@@ -325,6 +325,8 @@ for command in (
 
 def main() -> None:
     """Run the command line; every foreseen failure is one message and its own exit code."""
+    # Imports make many objects and no garbage: to look for it would take a tenth of their time.
+    gc.set_threshold(50_000)
     try:
         cli(standalone_mode=False)
     except click.ClickException as exc:

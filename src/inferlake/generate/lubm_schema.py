@@ -105,7 +105,7 @@ def lubm_ontology() -> str:
 def _line(triple: str) -> str:
     """Return the N-Triples line of a triple with prefixed names.
 
-    >>> _line("ub:a rdf:type _:b")[-56:]
+    >>> _line("ub:a rdf:type _:b")[-55:]
     '<http://www.w3.org/1999/02/22-rdf-syntax-ns#type> _:b .'
     """
     names = r"\b(rdfs?|owl|ub):(\w+)"
