@@ -146,7 +146,7 @@ def _rate_line(
     derives = next((row["derives"] for row in some if "derives" in row), some[0]["profile"])
     memory = spread(whole, "peak_mb")
     return [
-        f"inferlake on {engine}" if engine else peer,
+        f"inferlake on {engine}" if engine else f"{peer} {_version(some)}".strip(),
         derives,
         "yes" if engine else "no",
         next((row["closure"] for row in some if "closure" in row), None),
@@ -160,6 +160,10 @@ def _rate_line(
         round(memory.median) if memory else None,
         error_of(some),
     ]
+
+
+def _version(some: Sequence[Row]) -> str:
+    return next((row["version"] for row in some if "version" in row), "")
 
 
 def _timed_cells(

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ def main(name: str, derives: str, *files: str) -> None:
     derive()
     derived = time.perf_counter()
     row = {
+        "version": version(name),
         "read_seconds": read - began,
         "closure_seconds": derived - read,
         "file_seconds": derived - began,

@@ -145,7 +145,7 @@ def test_a_stream_is_told_in_lines_of_batches() -> None:
     assert [row[0] for row in lines(text, "|") if row[0] in ("load", "1-10", "11-12")] == [
         *("load", "1-10", "11-12"),
     ]
-    assert lines(text, "11-12")[0][3:6] == ["3", "12", "36"]
+    assert lines(text, "11-12")[0][3:8] == ["3", "1 (1-1)", "1 (1-1)", "12", "36"]
     assert lines(text, "sail", "repair", "yes")[0][3:5] == ["12", "3"]
 
 
