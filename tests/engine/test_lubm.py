@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from inferlake.errors import EngineError, InputError
-from inferlake.generate import LubmReport, generate_lubm, lubm
+from inferlake.generate import LubmReport, generate_lubm, lubm, lubm_ontology
 from inferlake.generate.lubm_profile import UBA, Between, picked
 
 # What seed 0 says of universities 0 and 1. To change it is a change for users, to be told in the
@@ -159,6 +159,18 @@ def test_gzip_files_hold_the_same_lines(
     assert report == LubmReport(2, len(lines), len(files), sum(f.stat().st_size for f in files))
     assert sorted(lines_of(out)) == sorted(lines)
     assert list(out.parent.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_the_schema_is_written_beside_the_data(
+    session: SparkSession, tmp_path: Path, compression: str | None
+) -> None:
+    report = generate_lubm(session, 1, out=str(tmp_path), compression=compression, ontology=True)
+    assert report.files == 2
+    schema = next(tmp_path.glob("univ-bench.nt*"))
+    data = schema.read_bytes()
+    assert (gzip.decompress(data) if compression else data).decode() == lubm_ontology()
+    assert len(lines_of(tmp_path)) == report.triples
 
 
 def test_an_empty_folder_is_filled_and_a_full_one_refused(

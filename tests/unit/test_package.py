@@ -24,7 +24,7 @@ def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
 
 @pytest.mark.parametrize("module", ["inferlake", "inferlake.cli"])
 def test_importing_starts_no_engine(module: str) -> None:
-    heavy = "{'pyspark', 'pysail', 'pyarrow', 'deltalake', 'pyoxigraph'}"
+    heavy = "{'pyspark', 'pysail', 'pyarrow', 'deltalake', 'pandas', 'numpy', 'pyoxigraph'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

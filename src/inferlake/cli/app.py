@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -11,11 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from importlib.metadata import version as package_version
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from inferlake.cli.bench import bench_group
 from inferlake.cli.changes import (
     changes_command,
     expire_command,
@@ -99,7 +100,7 @@ def _settings(text: tuple[str, ...]) -> dict[str, str]:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-v", "--verbose", is_flag=True, help="Show the traceback of an error.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but results and errors.")
-@click.version_option(package_version("inferlake"), prog_name="inferlake")
+@click.version_option(package_name="inferlake", prog_name="inferlake")
 @click.pass_context
 def cli(
     context: click.Context,
@@ -272,8 +273,13 @@ def generate() -> None:
 @click.option("--seed", type=int, default=0, show_default=True, help="Equal seeds give equal data.")
 @click.option("-o", "--output", required=True, metavar="DIR", help="A new or empty folder.")
 @click.option("--gzip/--no-gzip", default=False, help="Compress the files.")
+@click.option(
+    "--ontology/--no-ontology", default=False, help="Write the schema too: univ-bench.nt."
+)
 @click.pass_obj
-def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bool) -> None:
+def lubm(
+    settings: Settings, universities: int, seed: int, output: str, gzip: bool, ontology: bool
+) -> None:
     """Write the Lehigh University Benchmark as N-Triples."""
     from inferlake.generate import generate_lubm
     from inferlake.session import Sessions
@@ -288,6 +294,7 @@ def lubm(settings: Settings, universities: int, seed: int, output: str, gzip: bo
             seed=seed,
             out=output,
             compression="gzip" if gzip else None,
+            ontology=ontology,
         )
     what = f"wrote {report.triples:,} triples in {report.files:,} files to {output}"
     line = one_line(what, watch.seconds, engine.name, triples=report.triples)
@@ -304,12 +311,15 @@ for command in (
     forget_command,
     run_command,
     check_command,
+    bench_group,
 ):
     cli.add_command(command)
 
 
 def main() -> None:
     """Run the command line; every foreseen failure is one message and its own exit code."""
+    # Imports make many objects and no garbage: to look for it would take a tenth of their time.
+    gc.set_threshold(50_000)
     try:
         cli(standalone_mode=False)
     except click.ClickException as exc:

@@ -11,6 +11,7 @@ import pyarrow.fs as pafs
 
 from inferlake.errors import EngineError, InputError
 from inferlake.generate.lubm_plan import FILE, Extent, lubm_lines
+from inferlake.generate.lubm_schema import lubm_ontology
 from inferlake.paths import Place, is_remote, place
 from inferlake.session import cores, is_engine_failure
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Suffix by compression: what both engines can write, and read again.
 SUFFIXES = {None: ".nt", "gzip": ".nt.gz"}
+
+ONTOLOGY_NAME = "univ-bench"
 
 # About 240 MB of text: a fair share of work for one core.
 UNIVERSITIES_A_FILE = 10
@@ -45,12 +48,14 @@ def generate_lubm(
     seed: int = 0,
     compression: str | None = None,
     first: int = 0,
+    ontology: bool = False,
 ) -> LubmReport:
     """Write LUBM(universities, seed) as N-Triples files into the new or empty folder `out`.
 
     The universities are those from number `first` on. What is said of one depends on the seed and
     its number alone, so LUBM(50) contains LUBM(10), and both engines write the same lines. With
-    `compression="gzip"` the files end with `.nt.gz`.
+    `compression="gzip"` the files end with `.nt.gz`. With `ontology`, the benchmark's schema is
+    written too, as `univ-bench.nt`.
 
     Raises `InputError` before anything is written if `out` is not empty or an argument makes no
     sense, and `EngineError` if the engine fails. Files come to `out` when all are complete; a
@@ -64,6 +69,8 @@ def generate_lubm(
     try:
         triples = _write(session, lubm_lines(seed, extent), lines, compression)
         _rename(lines, finished, extent, SUFFIXES[compression])
+        if ontology:
+            triples += _write_ontology(finished.child(f"{ONTOLOGY_NAME}{SUFFIXES[compression]}"))
         _check_empty(target)
         _publish(finished, target)
     except Exception as exc:
@@ -130,6 +137,14 @@ def _rename(lines: Place, finished: Place, extent: Extent, suffix: str) -> None:
         part = f"-{parts[name]}" if parts[name] else ""
         parts[name] += 1
         finished.filesystem.move(file.path, finished.child(f"{name}{part}{suffix}").path)
+
+
+def _write_ontology(target: Place) -> int:
+    """Write the schema, compressed if its name says so, and return how many triples it has."""
+    text = lubm_ontology()
+    with target.filesystem.open_output_stream(target.path) as file:
+        file.write(text.encode())
+    return text.count("\n")
 
 
 def _publish(finished: Place, target: Place) -> None:

@@ -1,0 +1,68 @@
+"""Other reasoners: what each derives, whether it is there, and its cases."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inferlake.bench import peer_process
+from inferlake.bench.process import told
+from inferlake.bench.record import Row
+from inferlake.errors import InputError
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A reasoner that holds triples in memory, and what it derives under each of our profiles."""
+
+    name: str
+    derives: str
+    # What it derives where ours is one of OWL; empty if it has nothing of the kind.
+    derives_owl: str
+
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer("reasonable", "OWL 2 RL", "OWL 2 RL"),
+        Peer("maplib", "RDFS", ""),
+        Peer("owlrl", "RDFS", "OWL 2 RL"),
+    )
+}
+
+
+_FOUND = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+
+
+def require(names: Sequence[str], python: str | None) -> None:
+    """Raise `InputError`, with the remedy, unless all these peers can be run."""
+    for name in names:
+        if name not in PEERS:
+            raise InputError(f"no peer {name!r}: choose among {', '.join(PEERS)}")
+        try:
+            there = subprocess.run([python or sys.executable, "-c", _FOUND, name], check=False)
+        except OSError as exc:
+            raise InputError(f"{python}: cannot run this Python: {exc.strerror}") from exc
+        if there.returncode:
+            pip = f"{python or sys.executable} -m pip install {name}"
+            raise InputError(
+                f"peer {name} is not installed: {pip}; or, as it may not go together with our"
+                " dependencies, into an environment of its own, and say --peer-python PYTHON"
+            )
+
+
+def measured_peer(
+    name: str, profile: str, files: Sequence[str], *, python: str | None, limit: float
+) -> Iterator[Row]:
+    """Let a peer read files and derive what follows, in a process of its own."""
+    peer = PEERS[name]
+    derives = peer.derives if profile.startswith("rdfs") else peer.derives_owl
+    if not derives:
+        yield {"error": f"derives {peer.derives} only"}
+        return
+    command = [python or sys.executable, str(Path(peer_process.__file__)), name, derives, *files]
+    for row in told(command, limit=limit):
+        yield {"derives": derives, **row}

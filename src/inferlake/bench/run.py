@@ -1,0 +1,86 @@
+"""The benchmarks by name, and the loop over their turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from inferlake.bench import materialize, peers, scale, stream, updates
+from inferlake.bench.options import MaterializeOptions, Options
+from inferlake.bench.record import Recording, Row
+from inferlake.bench.tables import Table
+from inferlake.errors import JavaMissing
+from inferlake.session import require_java
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """How to measure one turn, row by row, and what to show of the rows of all turns."""
+
+    rows: Callable[[Any, int], Iterator[Row]]
+    tables: Callable[[Any], list[Table]]
+
+
+BENCHMARKS = {
+    "materialize": Benchmark(materialize.rows, materialize.tables),
+    "updates": Benchmark(updates.rows, updates.tables),
+    "stream": Benchmark(stream.rows, stream.tables),
+    "scale": Benchmark(scale.rows, scale.tables),
+}
+
+
+def run(
+    name: str,
+    options: Options,
+    *,
+    file: Path | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Recording:
+    """Run a benchmark, and record each row as it comes: in `file`, if one is given."""
+    if "spark" in options.engines and options.master is None:
+        _require_java()
+    if isinstance(options, MaterializeOptions):
+        peers.require(options.peers, options.peer_python)
+    recording = Recording.begin(name, asdict(options), file)
+    for turn in range(options.repeat):
+        for row in BENCHMARKS[name].rows(options, turn):
+            recording.add({"turn": turn, **row})
+            tell(_line(turn, row))
+    recording.finish()
+    return recording
+
+
+def _require_java() -> None:
+    try:
+        require_java()
+    except JavaMissing as exc:
+        raise JavaMissing(f"{exc}; here, that is --engine sail after the benchmark's name") from exc
+
+
+def _line(turn: int, row: Row) -> str:
+    """Return a row in short, for who watches."""
+    names = ("part", "engine", "peer", "universities", "update", "way", "size", "algorithm")
+    words = [
+        f"{row[name]}" for name in (*names, "how", "batch", "command") if row.get(name) is not None
+    ]
+    seconds = row.get("seconds", row.get("file_seconds"))
+    took = row.get("error") or (f"{seconds:.2f} s" if seconds is not None else "done")
+    return f"turn {turn + 1}: {' '.join(words)}: {took}"
+
+
+def shown(recording: Recording) -> str:
+    """Return a recording as text: the machine, the command, and its tables."""
+    machine = recording.machine
+    versions = ", ".join(f"{name} {one}" for name, one in machine["versions"].items())
+    head = [
+        f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gb']} GB,"
+        f" Python {machine['python']}, {versions}; load average {machine['load_average']} at the"
+        " start",
+        f"{recording.began}: {' '.join(recording.command)}",
+    ]
+    if not recording.complete:
+        head.append(f"The run was ended early: these are its first {len(recording.rows)} rows.")
+    made = BENCHMARKS[recording.benchmark].tables(recording.rows) if recording.rows else []
+    return "\n\n".join([*head, *map(str, made)])

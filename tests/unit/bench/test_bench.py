@@ -1,0 +1,219 @@
+"""Parts of the benchmarks: tables, ratios, how a stream is cut, plots, processes of cases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inferlake.bench import process
+from inferlake.bench.cliques import Cliques
+from inferlake.bench.plots import draw, plots
+from inferlake.bench.process import Case
+from inferlake.bench.record import Recording, machine, read
+from inferlake.bench.run import BENCHMARKS, shown
+from inferlake.bench.stream import cut
+from inferlake.bench.tables import Table, ratio, spread
+from inferlake.errors import InputError
+from inferlake.generate.lubm_schema import axioms
+
+CHANGE: dict[str, Any] = {
+    "seconds": 2.0,
+    "phases": {"parse": 0.5, "derive": 1.0},
+    "changed": 3,
+    "derived": 4,
+    "withdrawn": 1,
+    "rounds": 2,
+    "files_read": 1,
+    "files_stored": 2,
+    "rows_read": 10,
+    "rows_stored": 20,
+    "checked": 5,
+    "examined": 6,
+    "derivations": 7,
+    "backward": 1,
+    "forward": 2,
+    "deletion": 4,
+    "right": True,
+}
+LUBM: dict[str, Any] = {"engine": "sail", "universities": 1, "profile": "rdfs"}
+STORED: dict[str, Any] = {"triples": 100, "closure": 104, "peak_mb": 300, "bytes": 1040}
+ROWS: dict[str, list[dict[str, Any]]] = {
+    "materialize": [
+        {"part": "stored", **LUBM, **CHANGE, **STORED, "said": ["round 1 (schema)"]},
+        {"part": "file", **LUBM, **CHANGE, "seconds": 4.0, **STORED},
+        {
+            **{"part": "peer", "peer": "other", "universities": 1, "profile": "rdfs"},
+            **{"derives": "RDFS", "closure": 104, "closure_seconds": 1.0, "file_seconds": 8.0},
+        },
+        {
+            "part": "peer",
+            "peer": "slow",
+            "universities": 1,
+            "profile": "rdfs",
+            "error": "took long",
+        },
+        {"part": "startup", "command": "python -c pass", "times": [0.1, 0.1]},
+        {"part": "startup", "command": "inferlake --help", "times": [0.2, 0.4]},
+    ],
+    "updates": [
+        *(
+            {"part": "six", **LUBM, "update": "add_update1", "way": "add", **CHANGE, **how}
+            for how in ({"algorithm": "bf"}, {"algorithm": "rebuild", "seconds": 6.0})
+        ),
+        {"part": "removals", **LUBM, "size": 100, "algorithm": "bf", **CHANGE},
+        {"part": "cliques", "engine": "sail", "size": 100, "algorithm": "bf", **CHANGE},
+    ],
+    "stream": [
+        *(
+            {**LUBM, "how": how, "batch": batch, **CHANGE, "seconds": seconds}
+            for how, seconds in (("repair", 1.0), ("rebuild", 3.0))
+            for batch in range(13)
+        ),
+        {**LUBM, "how": "repair", "part": "end", "asserted": 5, "implied": 6, "right": True},
+    ],
+    "scale": [
+        {"part": "scale", **LUBM, "load_seconds": 5.0, "load_mb": 1, **CHANGE, **STORED, **engine}
+        for engine in ({"engine": "sail"}, {"engine": "spark", "load_seconds": 15.0})
+    ],
+}
+
+
+def recording(benchmark: str, *, complete: bool = True) -> Recording:
+    rows = [{"turn": 0, **row} for row in ROWS[benchmark]]
+    return Recording(benchmark, {}, None, rows, machine(), ("inferlake",), "now", complete)
+
+
+def lines(text: str, *words: str) -> list[list[str]]:
+    """Return the cells of the lines of tables that have all these words."""
+    found = (line for line in text.splitlines() if line.startswith("|"))
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in found
+        if all(word in line for word in words)
+    ]
+
+
+def test_a_table_is_markdown() -> None:
+    table = str(Table("T", ("name", "count"), [["a", 1], ["b", 2_000]], ("Note.",)))
+    assert table.splitlines() == [
+        "### T",
+        "",
+        "| name | count |",
+        "| ---- | ----: |",
+        "| a    |     1 |",
+        "| b    | 2,000 |",
+        "",
+        "Note.",
+    ]
+
+
+def test_a_spread_is_the_median_between_the_least_and_the_most() -> None:
+    rows = [{"seconds": 3.0}, {"seconds": 1.0}, {"seconds": 2.0}, {"error": "x", "seconds": 99}]
+    found = spread(rows, "seconds")
+    assert str(found) == "2 (1-3)"
+    assert str(spread(rows[:1], "seconds")) == "3"
+    assert spread([{"error": "x"}], "seconds") is None
+    assert ratio(found, spread(rows[1:2], "seconds")) == 2.0
+    assert ratio(found, None) is None
+
+
+def test_materialize_is_told_beside_the_fastest() -> None:
+    text = shown(recording("materialize"))
+    ours, other = lines(text, "inferlake on sail")[0], lines(text, "| other")[0]
+    # Seconds, times the least, triples a second: from the store, and from files.
+    assert ours[6:12] == ["2", "2", "50", "4", "1", "25"]
+    assert other[6:12] == ["1", "1", "100", "8", "2", "12"]
+    assert lines(text, "slow")[0][-1] == "took long"
+    assert lines(text, "sail", "stored to closure")[0][2:] == [
+        *("0.50 s, 25%", "", "", "1.00 s, 50%", "", "0.50 s, 25%", "2"),
+    ]
+    assert lines(text, "inferlake --help")[0][1:] == ["0.3 (0.2-0.4)", "3"]
+
+
+def test_updates_are_told_beside_a_rebuild_and_the_published() -> None:
+    text = shown(recording("updates"))
+    repaired, rebuilt = lines(text, "add_update1")
+    assert repaired[3:5] == ["2", "3"] and rebuilt[3:5] == ["6", "1"]
+    assert repaired[12:17] == ["1 of 2", "10 of 20", "yes", "0.117", "0.001"]
+    assert lines(text, "LUBM-1k-L", "10.0M") and "cliques" in text
+
+
+def test_a_stream_is_told_in_lines_of_batches() -> None:
+    text = shown(recording("stream"))
+    assert [row[0] for row in lines(text, "|") if row[0] in ("load", "1-10", "11-12")] == [
+        *("load", "1-10", "11-12"),
+    ]
+    assert lines(text, "11-12")[0][3:8] == ["3", "1 (1-1)", "1 (1-1)", "12", "36"]
+    assert lines(text, "sail", "repair", "yes")[0][3:5] == ["12", "3"]
+
+
+def test_scale_is_told_beside_the_other_engine() -> None:
+    text = shown(recording("scale"))
+    sail, spark = (lines(text, name)[0] for name in ("| sail", "| spark"))
+    assert sail[-3:-1] == ["1", "1"] and spark[-3:-1] == ["3", "1"]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_a_recording_is_saved_and_read_again(benchmark: str, tmp_path: Path) -> None:
+    made = recording(benchmark, complete=False)
+    made.file = tmp_path / "new" / "run.json"
+    made.save()
+    again = read(made.file)
+    assert again.rows == made.rows and not again.complete
+    assert shown(again) == shown(made)
+    assert [path.name for path in made.file.parent.iterdir()] == ["run.json"]
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_what_can_be_drawn_has_numbers(benchmark: str) -> None:
+    made = plots(benchmark, ROWS[benchmark])
+    assert made and all(len(line.xs) == len(line.ys) for plot in made for line in plot.lines)
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+def test_plots_are_drawn_as_png_and_svg(benchmark: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib, of inferlake[bench]")
+    files = draw(recording(benchmark), tmp_path / "plots")
+    assert {file.suffix for file in files} == {".png", ".svg"}
+    assert all(0 < file.stat().st_size < 200_000 for file in files)
+
+
+def test_a_failure_of_ours_is_a_failure_and_one_of_a_peer_is_none() -> None:
+    made = recording("materialize")
+    assert made.failures == []
+    made.rows.append({"part": "file", "engine": "spark", "error": "no"})
+    assert len(made.failures) == 1
+
+
+@pytest.mark.parametrize("batches", [1, 7, 60])
+def test_a_stream_loses_nothing_and_keeps_axioms_whole(batches: int) -> None:
+    data = [f"line {n}" for n in range(1_000)]
+    initial, later = cut(data, axioms(), batches)
+    schema = [line for axiom in axioms() for line in axiom]
+    assert len(later) == batches
+    assert sorted([*initial, *(line for some in later for line in some)]) == sorted(data + schema)
+    assert sum(line in data for line in initial) == 250
+    for axiom in axioms():
+        assert sum(set(axiom) <= set(some) for some in (initial, *later)) == 1
+    if batches <= 60:
+        assert all(any(line in schema for line in some) for some in later)
+
+
+def test_cliques_are_the_same_every_time(tmp_path: Path) -> None:
+    first = [file.read_text() for file in Cliques().written(tmp_path)]
+    assert first == [file.read_text() for file in Cliques().written(tmp_path)]
+    assert first[0].count("\n") == 30_000 and first[1].count("\n") == 100
+
+
+def test_a_case_that_fails_is_told_in_its_own_words() -> None:
+    rows = list(process.measured(Case("data.generate", {"no": "such"}), limit=60))
+    assert len(rows) == 1
+    assert "unexpected keyword argument" in rows[0]["error"]
+
+
+def test_a_recording_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write the recording"):
+        Recording.begin("scale", {}, tmp_path / "file" / "run.json")

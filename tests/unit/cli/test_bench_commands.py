@@ -1,0 +1,275 @@
+"""The benchmarks as a user meets them: tiny ones on Sail, tables of recordings, clear errors."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from inferlake.bench import data
+from inferlake.bench.data import Data
+from inferlake.cli.app import cli
+from inferlake.errors import InferlakeError, InputError
+from inferlake.generate.lubm_triples import PREFIXES
+
+UB = PREFIXES["ub"]
+TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(cli, [str(arg) for arg in args])
+
+
+def failure(*args: str | Path) -> InferlakeError:
+    result = run(*args)
+    assert isinstance(result.exception, InferlakeError), result.output
+    return result.exception
+
+
+def university(number: int) -> str:
+    """Return a university of a hundred triples: it has a department, people and courses."""
+    here = f"http://www.University{number}.edu"
+    lines = [f"<{here}> {TYPE} <{UB}University> .", f'<{here}> <{UB}name> "University{number}" .']
+    for at in range(14):
+        who, what = f"<{here}/Student{at}>", f"<{here}/Course{at}>"
+        lines += [
+            f"{who} {TYPE} <{UB}UndergraduateStudent> .",
+            f'{who} <{UB}name> "Student{at}" .',
+            f'{who} <{UB}emailAddress> "Student{at}@University{number}.edu" .',
+            f"{who} <{UB}takesCourse> {what} .",
+            f"{what} {TYPE} <{UB}Course> .",
+            f"{who} <{UB}memberOf> <{here}> .",
+            f"<{here}/Chair{at}> <{UB}headOf> <{here}> .",
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of data, complete, in which universities are a thousand times smaller."""
+    folder = tmp_path_factory.mktemp("data")
+    for first, count in ((0, 1), (0, 2), (data._ELSEWHERE, 1), (data._ELSEWHERE, 2)):
+        made = folder / f"lubm-{first}-{first + count - 1}"
+        made.mkdir()
+        for number in range(first, first + count):
+            (made / f"university-{number}.nt").write_text(university(number))
+    return folder
+
+
+def recorded(file: Path) -> dict[str, Any]:
+    found = json.loads(file.read_text())
+    assert found["inferlake-bench"] == 1
+    assert not [row["error"] for row in found["rows"] if "error" in row]
+    return found
+
+
+# --- tiny runs ----------------------------------------------------------------------------------
+
+
+def test_materialize_gives_both_rates_and_the_phases(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    result = run(
+        *("bench", "materialize", "--engine", "sail", "--universities", "1", "--repeat", "2"),
+        *("--data", tiny, "--json", file),
+    )
+    assert result.exit_code == 0, result.output
+    found = recorded(file)
+    assert found["complete"] and found["machine"]["cores"] >= 1 and found["command"]
+    parts = [(row["turn"], row["part"]) for row in found["rows"]]
+    assert parts == [(0, "stored"), (0, "file"), (1, "stored"), (1, "file")]
+    stored, whole = found["rows"][:2]
+    assert stored["triples"] == whole["triples"] == 100 + 215
+    assert stored["closure"] == whole["closure"] == whole["triples"] + whole["derived"]
+    assert stored["derivations"] > 0 and stored["peak_mb"] > 0
+    assert set(whole["phases"]) == {"parse", "terms", "facts", "derive", "commit"}
+    assert "LUBM(1), 315 triples, profile rdfs" in result.stdout
+    assert "inferlake on sail" in result.stdout and "Published" in result.stdout
+    again = run("bench", "show", file)
+    assert again.exit_code == 0
+    assert again.stdout == result.stdout
+
+
+@pytest.mark.slow
+def test_updates_are_made_by_every_algorithm_and_verified(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    result = run(
+        *("bench", "updates", "--universities", "1", "--algorithms", "bf,rebuild"),
+        *("--parts", "six,cliques", "--data", tiny, "--json", file),
+    )
+    assert result.exit_code == 0, result.output
+    six = [row for row in recorded(file)["rows"] if row["part"] == "six"]
+    assert len(six) == 6 * 2 * 2 * 2
+    assert all(row["right"] for row in six)
+    # What was done is undone, and what the next one finds is the same: counts agree.
+    for there, back in zip(six[::2], six[1::2], strict=True):
+        assert there["changed"] == back["changed"] > 0
+    assert {row["rows_stored"] for row in six[2::2]} == {six[2]["rows_stored"]}
+    cliques = [row for row in recorded(file)["rows"] if row["part"] == "cliques"]
+    assert {row["algorithm"]: row["checked"] for row in cliques} == {"bf": 5710, "rebuild": 0}
+    assert "DynamiTE LUBM(1000): s" in result.stdout
+
+
+def test_a_stream_is_repaired_to_what_a_rebuild_gives(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    result = run(
+        *("bench", "stream", "--universities", "1", "--batches", "3", "--compact-every", "2"),
+        *("--data", tiny, "--json", file),
+    )
+    assert result.exit_code == 0, result.output
+    rows = recorded(file)["rows"]
+    assert [row["batch"] for row in rows if "batch" in row] == [0, 0, 1, 1, 2, 2, 3, 3]
+    repaired, rebuilt = (row for row in rows if row.get("part") == "end")
+    assert repaired["right"] and rebuilt["right"]
+    assert repaired["asserted"] == rebuilt["asserted"] == 315
+    assert repaired["implied"] == rebuilt["implied"]
+    assert "rebuild / repair" in result.stdout
+
+
+def test_scale_takes_several_sizes(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    result = run(
+        *("bench", "scale", "--engine", "sail", "--universities", "1,2"),
+        *("--data", tiny, "--json", file),
+    )
+    assert result.exit_code == 0, result.output
+    assert [row["triples"] for row in recorded(file)["rows"]] == [315, 415]
+    assert "bytes/triple" in result.stdout
+
+
+# --- ended early --------------------------------------------------------------------------------
+
+
+def test_what_was_measured_before_an_end_is_kept(tiny: Path, tmp_path: Path) -> None:
+    """Killed outright: the recording is whole, and no process of the case is left."""
+    file = tmp_path / "run.json"
+    command = [sys.executable, "-c", "from inferlake.cli import main; main()", "bench", "stream"]
+    options = ["--universities=1", "--batches=40", f"--data={tiny}", f"--json={file}"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL) as running:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (file.exists() and _rows(file) >= 3):
+            time.sleep(0.02)
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        running.send_signal(signal.SIGKILL)
+    found = json.loads(file.read_text())
+    assert len(found["rows"]) >= 3 and not found["complete"]
+    shown = run("bench", "show", file)
+    assert shown.exit_code == 0
+    assert "The run was ended early" in shown.stdout
+    for child in children:
+        while Path(f"/proc/{child}").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not Path(f"/proc/{child}").exists()
+
+
+def _rows(file: Path) -> int:
+    return len(json.loads(file.read_text())["rows"])
+
+
+def test_a_case_that_takes_too_long_is_ended_and_told(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    result = run(
+        *("bench", "stream", "--universities", "1", "--batches", "99", "--limit", "1"),
+        *("--data", tiny, "--json", file),
+    )
+    assert result.exit_code == 1
+    assert "took more than 1 s" in result.stdout
+    assert json.loads(file.read_text())["complete"]
+
+
+# --- clear errors -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("materialize", "--peers", "jena"), "no peer 'jena': choose among reasonable, maplib"),
+        (("materialize", "--peers", "maplib"), "-m pip install maplib"),
+        (("materialize", "--peers", "maplib", "--peer-python", "/no/python"), "/no/python"),
+        (("materialize", "--json", "/proc/none/run.json"), "cannot write the recording"),
+        (("updates", "--updates", "/no/where"), "no files in add_update1"),
+        (("show", "/no/such.json"), "cannot read it"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_done_is_told_with_the_remedy(
+    args: tuple[str, ...], words: str, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = "import sys; sys.exit(1)"
+    monkeypatch.setattr("inferlake.bench.peers._FOUND", missing)
+    options = () if args[0] == "show" else ("--engine", "sail", "--data", tiny)
+    problem = failure("bench", *args, *options)
+    assert isinstance(problem, InputError)
+    assert words in str(problem)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"inferlake-bench": 99}'])
+def test_a_file_that_is_no_recording_is_told(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(text)
+    assert str(file) in str(failure("bench", "show", file))
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("materialize", "--engine", "flink"),
+        ("scale", "--universities", "1,many"),
+        ("scale", "--universities", "0"),
+        ("updates", "--algorithms", "bf,magic"),
+        ("stream", "--batches", "0"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_arguments_are_told_with_the_usage(args: tuple[str, ...]) -> None:
+    result = run("bench", *args)
+    assert result.exit_code == 2
+    assert "Usage: " in result.output and "Error: " in result.output
+
+
+def test_plots_without_matplotlib_are_refused_before_any_work(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inferlake.bench.plots.find_spec", lambda name: None)
+    problem = failure("bench", "scale", "--plot", "somewhere", "--data", tiny)
+    assert "pip install matplotlib" in str(problem)
+
+
+# --- data ---------------------------------------------------------------------------------------
+
+
+def test_updates_are_made_of_the_same_kinds_as_the_published(tiny: Path) -> None:
+    folder = Data(tiny).updates()
+    found = {path.name: sum(map(_lines, path.iterdir())) for path in folder.iterdir()}
+    assert found == {
+        "add_update1": 1,
+        "remove_update1": 1,
+        "add_update2": 15,
+        "remove_update2": 15,
+        "add_update3": 14,
+        "remove_update3": 14,
+        "add_update4": 2,
+        "remove_update4": 1,
+        "add_university": 100,
+        "remove_university": 100,
+        "add_2universities": 200,
+        "remove_2universities": 200,
+    }
+    assert not list(tiny.glob("*.partial-*"))
+
+
+def _lines(file: Path) -> int:
+    return len(file.read_text().splitlines())
+
+
+def test_our_updates_have_the_names_of_the_published(shared_data: Path, tiny: Path) -> None:
+    published = {
+        path.name for path in (shared_data / "dynamite-updates").iterdir() if path.is_dir()
+    }
+    assert {path.name for path in Data(tiny).updates().iterdir()} == published
