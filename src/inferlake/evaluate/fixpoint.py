@@ -48,6 +48,10 @@ from inferlake.plan.sql import Query, Range, TableInput, add_expansion, add_vari
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# Beside so many known facts, what a round made is written before it is looked for among them: one
+# more plan, and engines then see how little it is.
+_MANY = 500_000
+
 SCHEMA, EXPAND, JOIN, DOUBLE = "schema", "expand", "join", "double"
 
 
@@ -289,13 +293,20 @@ class Fixpoint:
         derived = self._count(query) if self.options.counted else None
         columns = ", ".join(self.queries.layout.columns)
         made = self.queries.result(query, f"SELECT DISTINCT {columns} FROM ({{made}}) made")
-        near = self._aside(made) if self._closed else None
-        if self._closed and near is None:
-            at, files = self.queries.scratch.at, ()
-        else:
-            fresh = self._unknown(made if near is None else near.frame, heads, near)
+        fresh: DataFrame | None = None
+        if not self._upon_many:
+            fresh = self._unknown(made, heads)
+        elif near := self._aside(made):
+            fresh = self._unknown(near.frame, heads, near)
+        at, files = self.queries.scratch.at, ()
+        if fresh is not None:
             at, files = self.queries.scratch.write(fresh)
         self._kept(kind, makers, at, files, heads, began, derived)
+
+    @cached_property
+    def _upon_many(self) -> bool:
+        """Whether there are so many closed facts that it pays to look for few among them."""
+        return sum(block.rows for block in self.blocks[: self._closed]) > _MANY
 
     def _aside(self, made: DataFrame) -> Near | None:
         """Write what a round made, so that engines see how little it is beside what is known.
