@@ -73,10 +73,9 @@ class Near:
     # Columns of the others, each with the column here that it must equal.
     columns: tuple[tuple[str, str], ...]
 
-    def among(self, engine: Engine, found: DataFrame) -> DataFrame:
-        """Return those of the facts `found` that agree, by way of the columns that they have."""
-        there = set(found.columns)
-        on = [f"found.{one} = near.{mine}" for one, mine in self.columns if one in there]
+    def among(self, engine: Engine, has: Collection[str], found: DataFrame) -> DataFrame:
+        """Return those of the facts `found` that agree, by way of the columns that it `has`."""
+        on = [f"found.{one} = near.{mine}" for one, mine in self.columns if one in has]
         if not on:
             return found
         hint = broadcast_sql("near", self.rows)
@@ -213,7 +212,7 @@ class Without(_Lessened):
         if found is None or gone is None:
             return found
         if near is not None:
-            found = near.among(engine, found)
+            found = near.among(engine, self.layout.columns, found)
         return engine.sql(difference_sql(self.layout), one=found, other=gone)
 
 

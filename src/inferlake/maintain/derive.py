@@ -29,7 +29,7 @@ from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import LAYERS, Layer, Store
 from inferlake.store.compact import write_facts
-from inferlake.store.facts import Candidates, not_among
+from inferlake.store.facts import Candidates, argument_columns, not_among
 from inferlake.store.table import Snapshot
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class StoreBlock(Plain):
     def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         candidates = Candidates(_values(self.layout, self.relation, wanted))
         arity = self.layout.arities[self.relation]
-        among = None if near is None else partial(near.among, engine)
+        has = argument_columns(arity)
+        among = None if near is None else partial(near.among, engine, has)
         live = self.store.facts.live(
             engine, self.snapshot, self.layer, candidates, self.relation, arity, among
         )
