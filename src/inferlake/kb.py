@@ -398,7 +398,7 @@ class KnowledgeBase:
         pause, keep the `later` of the last changes, and begin from it.
         """
         start = self._snapshot().version if from_version is None else from_version
-        engine = self._sessions.for_reading()
+        engine = self._sessions.for_reading
         return followed(self._store, engine, start, _layers(layer), poll=poll, until=until)
 
     def follow_patches(
@@ -413,15 +413,32 @@ class KnowledgeBase:
 
         A header before each has the number of its version, to go on from.
         """
-        engine = self._sessions.for_reading()
-        for found in self.follow(from_version, layer, poll=poll, until=until):
-            watch = Stopwatch(self._progress)
-            with explained(self._store.place, engine, "the rest was not written"):
-                lines = [found.lines(change) for change in ("removed", "added")]
-                header = f'H version "{found.later}" .'
-                count = export_patch(self._store, lines, None, watch, header=header)
-                found.require_files()
-            yield ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
+        from inferlake.stream.sail import RenewedSail
+
+        sail = RenewedSail()
+        sessions = replace(self._sessions, sail=sail.session)
+
+        def engine() -> Engine:
+            sail.renew_if_large()
+            return sessions.for_reading()
+
+        start = self._snapshot().version if from_version is None else from_version
+        layers = _layers(layer)
+        try:
+            for found in followed(self._store, engine, start, layers, poll=poll, until=until):
+                yield self._exported(found, sessions.for_reading())
+        finally:
+            sail.close()
+
+    def _exported(self, found: Changes, engine: Engine) -> ExportReport:
+        """Write the changes of one version to standard output."""
+        watch = Stopwatch(self._progress)
+        with explained(self._store.place, engine, "the rest was not written"):
+            lines = [found.lines(change) for change in ("removed", "added")]
+            header = f'H version "{found.later}" .'
+            count = export_patch(self._store, lines, None, watch, header=header)
+            found.require_files()
+        return ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
 
     def changes(
         self,

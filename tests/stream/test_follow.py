@@ -9,15 +9,14 @@ import pytest
 
 from inferlake.errors import VersionNotFound
 from inferlake.kb import KnowledgeBase
-from inferlake.session import Engine
 
 from .conftest import SUB_CLASS, TYPE, facts, line, name, put
 
 
 @pytest.fixture
-def told(engine: Engine, tmp_path: Path) -> KnowledgeBase:
+def told(tmp_path: Path) -> KnowledgeBase:
     """Three versions of facts, and two that only arrange them."""
-    kb = KnowledgeBase(tmp_path / "kb", engine=engine.name, rules="rdfs")
+    kb = KnowledgeBase(tmp_path / "kb", engine="sail", rules="rdfs")
     item = (name("i"), TYPE, name("C"))
     kb.load(put(tmp_path / "a.nt", [line(item)]))
     kb.compact()

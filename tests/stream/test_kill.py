@@ -28,7 +28,7 @@ pytestmark = [
 
 # INFERLAKE_KILLS=20 for the long run.
 _KILLS = int(os.environ.get("INFERLAKE_KILLS", "3"))
-_PATIENCE_SECONDS = 180
+_PATIENCE_SECONDS = 120
 
 
 class Process:
@@ -67,9 +67,13 @@ class Process:
 
     def ended(self) -> list[dict[str, Any]]:
         """Wait for the end, and return what it had to say, the summary last."""
-        said = list(iter(self.next, None))
-        error = self._process.stderr.read() if self._process.stderr else ""
-        assert self._process.wait(_PATIENCE_SECONDS) == 0, error
+        try:
+            said = list(iter(self.next, None))
+            error = self._process.stderr.read() if self._process.stderr else ""
+            assert self._process.wait(_PATIENCE_SECONDS) == 0, error
+        finally:
+            if self._process.poll() is None:
+                self.kill()
         return said
 
 
@@ -88,12 +92,15 @@ def _files(folder: Path, count: int) -> set[Triple]:
 
 
 def _assert_once(kb: Path, asserted: set[Triple], files: int) -> None:
-    """Check the facts, the sum of what batches did, and that each bad line is there once."""
+    """Check the facts, the sum of what batches did, and that each bad line is there once.
+
+    Spark may put several files into one batch after a crash, so their numbers are not told apart;
+    a batch that was committed twice would have counted its bad lines twice.
+    """
     opened = KnowledgeBase(kb, engine="sail")
     assert_right(opened, asserted)
     done = [one.info for one in opened.history() if one.operation == "stream"]
-    assert sum(one["added"] for one in done) == 7 * files
-    assert sum(one["removed"] for one in done) == 3 * (files - 1)
+    assert sum(one["added"] - one["removed"] for one in done) == len(asserted)
     assert sum(one["bad"] for one in done) == files
     letters = kb.glob("streams/*/dead-letters/*.jsonl")
     texts = [json.loads(one)["text"] for file in letters for one in file.read_text().splitlines()]
@@ -142,8 +149,8 @@ def test_an_interrupt_ends_it_after_the_batch_in_hand(tmp_path: Path):
     process = Process(kb, tmp_path / "in", "--trigger", "100ms", "--max-files", "1")
     assert process.next()
     process.interrupt()
-    *_, summary = process.ended()
-    assert summary["stream"] and summary["median"] > 0
+    *batches, summary = process.ended()
+    assert summary["batches"] == 1 + len(batches) < 6 and summary["median"] > 0
     assert KnowledgeBase(kb, engine="sail").verify().ok
     Process(kb, tmp_path / "in", "--trigger", "available-now").ended()
     _assert_once(kb, asserted, 6)

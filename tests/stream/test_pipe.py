@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -60,3 +64,31 @@ def test_a_bad_line_may_end_it(sail_kb: KnowledgeBase):
     running = stream.start(pipe=io.BytesIO(b"bad\n"))
     with pytest.raises(InputError, match="no statement"):
         running.await_termination()
+
+
+@pytest.mark.slow
+def test_an_interrupt_commits_what_was_read(tmp_path: Path):
+    """Sail must not take the interrupt for itself: the batch in hand is its work."""
+    command = [sys.executable, "-c", "from inferlake.cli import main; main()", "--json"]
+    process = subprocess.Popen(
+        [*command, "--engine", "sail", "stream", str(tmp_path / "kb"), "-", "--trigger", "300ms"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin and process.stdout and process.stderr
+    try:
+        process.stdin.write(f"{line(_triple(0))}\n".encode())
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["added"] == 1
+        process.stdin.write("".join(f"{line(_triple(n))}\n" for n in (1, 2)).encode())
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        *_, summary = process.stdout.read().splitlines()
+        assert process.wait(60) == 0, process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
+    # Lines that were still in the pipe when the interrupt came may be left there.
+    assert json.loads(summary)["added"] in (1, 3)
+    assert len(facts(KnowledgeBase(tmp_path / "kb", engine="sail"))) == json.loads(summary)["added"]

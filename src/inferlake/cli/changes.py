@@ -242,11 +242,11 @@ def changes_command(
 
 
 def _follow(settings: Settings, kb: str, from_version: int | None, layer: str) -> None:
-    from inferlake.stream.running import interruptible
+    from inferlake.stream.running import Interrupts
 
     told = 0
-    with settings.opened(kb, watched=False) as opened, interruptible() as asked:
-        for _ in opened.follow_patches(from_version, layer, until=asked.is_set):  # type: ignore[arg-type]
+    with settings.opened(kb, watched=False) as opened, Interrupts() as interrupts:
+        for _ in opened.follow_patches(from_version, layer, until=interrupts.came):  # type: ignore[arg-type]
             told += 1
     settings.json = False  # standard output is the data itself
     settings.say(f"wrote the changes of {counted(told, 'version')}", None)

@@ -68,7 +68,7 @@ def changes(
 
 def followed(
     store: Store,
-    engine: Engine,
+    engine: Callable[[], Engine],
     start: int,
     layers: Iterable[Layer],
     *,
@@ -77,6 +77,7 @@ def followed(
 ) -> Iterator[Changes]:
     """Yield the changes of each version after `start`, as they are committed.
 
+    `engine` is asked for one before each version.
     Ends when `until()` is true and all versions that were there then have been told of.
     """
     wanted = tuple(layers)
@@ -91,7 +92,7 @@ def followed(
         for version in range(done + 1, newest + 1):
             later = store.facts.table.snapshot(version)
             if operations.get(version) not in ARRANGING:
-                yield changes(store, engine, earlier, later, wanted)
+                yield changes(store, engine(), earlier, later, wanted)
             earlier = later
         if last_look:
             return

@@ -7,6 +7,7 @@ becomes the last batch.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -14,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import IO
 
-from inferlake.errors import EngineError, InferlakeError
+from inferlake.errors import EngineError, InferlakeError, InputError
 from inferlake.stream.batch import Batch
 from inferlake.stream.report import BatchReport, StreamReport
 from inferlake.stream.spool import Message, spooled
@@ -23,6 +24,7 @@ from inferlake.stream.writer import Writer
 # Lines wait here for their batch; more than that wait in the pipe.
 _WAITING = 200_000
 _LOOK_SECONDS = 0.1
+_BLOCK = 1 << 16
 
 
 class PipeStream:
@@ -42,8 +44,11 @@ class PipeStream:
         self._worker.start()
 
     def _read(self) -> None:
-        for number, line in enumerate(self._source, 1):
-            self._lines.put(Message(line, number, time=time.time()))
+        try:
+            for number, line in enumerate(_lines(self._source), 1):
+                self._lines.put(Message(line, number, time=time.time()))
+        except (OSError, ValueError) as exc:  # closed under us, or not readable
+            self._failure = InputError(f"standard input cannot be read: {exc}")
         self._lines.put(None)
 
     def _work(self) -> None:
@@ -124,3 +129,21 @@ class PipeStream:
     def process_all_available(self) -> None:
         """Wait until the input has ended and all of it is committed."""
         self.await_termination()
+
+
+def _lines(source: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a pipe as they come.
+
+    Not through its buffer: a thread that waits in there would keep Python from ending.
+    """
+    try:
+        number = source.fileno()
+    except OSError:  # it is in memory
+        yield from source
+        return
+    left = b""
+    while some := os.read(number, _BLOCK):
+        *whole, left = (left + some).split(b"\n")
+        yield from whole
+    if left:
+        yield left

@@ -7,8 +7,6 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from inferlake.errors import EngineError, InferlakeError
@@ -165,22 +163,37 @@ class SparkStream:
             raise EngineError(f"the stream ended with {failure!r}") from failure
 
 
-@contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """Let the first interrupt, or request to end, set the event; the second one is an interrupt."""
-    asked = threading.Event()
+class Interrupts:
+    """Inside the block, the first interrupt or request to end is only noted; a second one counts.
 
-    def ask(number: int, _: object) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
+    Ask often whether it came: a Sail server that starts in this process takes interrupts for its
+    own, and would end in the middle of a batch. Whoever asks takes them back.
+    """
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self._asked = threading.Event()
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        self._before = {number: signal.signal(number, self._note) for number in self._SIGNALS}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def came(self) -> bool:
+        """Tell whether somebody asked for the end."""
+        for number in self._SIGNALS:
+            signal.signal(number, self._note)
+        return self._asked.is_set()
+
+    def _note(self, number: int, _: object) -> None:
+        if self._asked.is_set():
+            raise KeyboardInterrupt
+        self._asked.set()
 
 
 def attended(running: RunningStream) -> StreamReport:
@@ -188,8 +201,8 @@ def attended(running: RunningStream) -> StreamReport:
 
     An interrupt ends it after the batch in hand.
     """
-    with interruptible() as asked:
+    with Interrupts() as interrupts:
         while not running.await_termination(_LOOK_SECONDS):
-            if asked.is_set():
+            if interrupts.came():
                 return running.stop()
     return running.summary

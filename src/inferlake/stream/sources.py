@@ -156,7 +156,8 @@ def kafka(session: SparkSession, url: str, max_lines: int) -> Lines:
         package = f"{_KAFKA_PACKAGE}:{session.version}"
         raise EngineError(
             f"{url}: Spark has no connector for Kafka ({_first_line(exc)}); start with"
-            f" --conf spark.jars.packages={package}, or in Python conf={{…}} of inferlake.open"
+            f" --conf spark.jars.packages={package}, or in Python conf={{…}} of inferlake.open;"
+            " if Maven Central does not have that version, the one before will do"
         ) from exc
     return Lines(frame, "value", url, _short(found[2], url))
 

@@ -36,6 +36,7 @@ class Stream:
         self, *, listener: Listener | None = None, pipe: IO[bytes] | None = None
     ) -> RunningStream:
         """Begin; `listener` hears of each batch, `pipe` stands for standard input."""
+        self.target.sessions.for_reading()  # now, so that whoever waits has interrupts for himself
         if self.source == PIPE:
             return self._piped(pipe or sys.stdin.buffer, listener)
         source = self._spark_source()
