@@ -298,6 +298,7 @@ def test_contradictions_within_a_window(engine: Engine, tmp_path: Path) -> None:
     assert not made.update(stream={t("c q b"): 0}, window=9, now=5).contradictions
 
 
+@only_sail
 def test_only_what_a_window_can_meet_is_read(engine: Engine, tmp_path: Path) -> None:
     made = store(engine, tmp_path, "rdfs")
     kb = made.kb

@@ -20,7 +20,7 @@ from inferlake.session import Engine
 from tests.property.test_updates import made_up, named
 from tests.property.windowing import Windowed
 
-EXAMPLES = {"sail": 12, "spark": 1}
+EXAMPLES = {"sail": 8, "spark": 1}
 PROFILES = ["rdfs", "owl-horst", "owl2rl"]
 OPTIONS = {"specialised": Options(), "plain": Options(specialised=False, lean=False)}
 
@@ -75,6 +75,9 @@ def _examples(engine: Engine) -> int:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("how", OPTIONS)
 def test_made_up_rules(engine: Engine, how: str) -> None:
+    if engine.name == "spark" and how == "plain":
+        pytest.skip("a minute on Spark; the plans are those of schema that expires")
+
     @settings(max_examples=_examples(engine))
     @given(st.data())
     def run(data: st.DataObject) -> None:
@@ -89,10 +92,12 @@ def test_made_up_rules(engine: Engine, how: str) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_profiles(engine: Engine, profile: str) -> None:
-    if engine.name == "spark" and profile == "owl2rl":
+    if engine.name == "spark" and profile != "rdfs":
         pytest.skip("minutes on Spark; the plans are those of the other profiles")
+    # A step under all the rules of OWL 2 RL takes seconds, most of them the reference's.
+    share = 8 if profile == "owl2rl" else 4
 
-    @settings(max_examples=max(1, _examples(engine) // 4))
+    @settings(max_examples=max(1, _examples(engine) // share))
     @given(st.data())
     def run(data: st.DataObject) -> None:
         facts = data.draw(st.lists(named, max_size=10))
