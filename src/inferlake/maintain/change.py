@@ -66,6 +66,13 @@ class Source:
     frame: DataFrame | None = None
     # The column of the frame that has the times of events: a timestamp, or milliseconds.
     time_column: str | None = None
+    # Whether statements of the files have graphs that stand for their times: `input.time_term`.
+    graph_times: bool = False
+
+    @property
+    def timed(self) -> bool:
+        """Whether triples may bring the times of their events."""
+        return self.graph_times or self.time_column is not None
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ def _staged(
     source: Source = getattr(change, name)
     if not source.files:
         return None
-    return stage(
+    staged = stage(
         engine,
         folder,
         source.files,
@@ -154,6 +161,7 @@ def _staged(
         time_column=source.time_column,
         stored_labels=name != "add",
     )
+    return replace(staged, graphs_dropped=0) if source.graph_times else staged
 
 
 def _add_terms(store: Store, engine: Engine, sides: tuple[Staged | None, ...]) -> dict[str, int]:
@@ -309,7 +317,7 @@ class _Work:
         if staged is None:
             return None
         kept = ("sign", "place") if name == "patch" else ()
-        if getattr(self.change, name).time_column is not None:
+        if getattr(self.change, name).timed:
             kept += ("g_term",)
         rows, few = staged.triples, None if self.displaced else staged.few
         if name != "add" and (strangers := self._strangers(staged, name)):
@@ -432,8 +440,9 @@ class _Work:
         window = self.change.window
         if window is None:
             return id_sql(FOREVER)
-        timed = getattr(self.change, name).time_column is not None
-        at = time_sql("g_term") if timed else id_sql(window.at)
+        at = id_sql(window.at)
+        if getattr(self.change, name).timed:
+            at = time_sql("g_term", at)
         latest = FOREVER - 1 - window.length  # a time beyond is as good, and would overflow
         return f"least({at}, {id_sql(latest)}) + {id_sql(window.length)}"
 
