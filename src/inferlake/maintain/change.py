@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from inferlake import parquet
 from inferlake.errors import Conflict
@@ -221,9 +221,6 @@ class _Done:
     clock: int | None = None
 
 
-R = TypeVar("R", bound=Repair)
-
-
 @dataclass(frozen=True)
 class _Work:
     """Valid, encoded triples on their way into, and out of, the facts."""
@@ -347,7 +344,7 @@ class _Work:
         with watch.phase("facts"):
             asserted = self._asserted(base, store)
         with watch.phase("derive"):
-            repaired = self._repair(base, store, watch, Repair).run(base, asserted)
+            repaired = self._repair(base, store, watch).run(base, asserted)
         actions = facts.actions(asserted.written, "asserted")
         actions += facts.actions(asserted.removed, "asserted", sign=-1)
         not_asserted = asserted.asked - asserted.taken
@@ -385,10 +382,10 @@ class _Work:
         rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
         return facts.table.write(rows.sortWithinPartitions("p", "s", "o"))
 
-    def _repair(self, base: Snapshot, store: Store, watch: Stopwatch, kind: type[R]) -> R:
+    def _repair(self, base: Snapshot, store: Store, watch: Stopwatch) -> Repair:
         scratch = self.folder.child(f"closure-{base.version}")
         how, progress = self.change.how, watch.progress
-        return kind(store, self.engine, self.rules, self._id_of, how, progress, scratch)
+        return Repair(store, self.engine, self.rules, self._id_of, how, progress, scratch)
 
     # --- What expires ----------------------------------------------------------------------------
 
@@ -408,8 +405,8 @@ class _Work:
     def _lasted(self, base: Snapshot, store: Store, watch: Stopwatch) -> _Done:
         """Do the work on a version of which some facts expire."""
         with watch.phase("derive"):
-            repair = self._repair(base, store, watch, WindowRepair)
-            lasted = repair.run_until(base, self._said(), self._clock(base))
+            repair = WindowRepair(self._repair(base, store, watch), base, self._clock(base))
+            lasted = repair.run(self._said())
         found = lasted.counts
         return _Done(
             lasted.repaired,
