@@ -354,11 +354,13 @@ def test_times_by_graph(engine: Engine, tmp_path: Path) -> None:
         f'<e:c> <e:p> <e:d> .\n<e:e> <e:p> "f" <e:g> .\n<e:c> <e:p> <e:f> {time_term("x")} .\n'
     )
     patch.write_text(f"A <e:g> <e:p> <e:h> {time_term(9)} .\nA <e:i> <e:p> <e:j> .\n")
-    sources = {
-        "add": Source(discover([str(quads)]), graph_times=True),
-        "patch": Source(discover([str(patch)], changes=True), graph_times=True),
-    }
-    change = Change(**sources, operation="update", window=Window(10, at=1), clock=2)
+    change = Change(
+        add=Source(discover([str(quads)]), graph_times=True),
+        patch=Source(discover([str(patch)], changes=True), graph_times=True),
+        operation="update",
+        window=Window(10, at=1),
+        clock=2,
+    )
     report = apply(made.kb._store, engine, change, Silent())
     assert (report.added, report.graphs_dropped, report.clock) == (6, 0, 2)
     ends = {row.subject: row.until for row in made.kb.expiring().collect()}
