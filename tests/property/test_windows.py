@@ -24,22 +24,30 @@ EXAMPLES = {"sail": 8, "spark": 1}
 PROFILES = ["rdfs", "owl-horst", "owl2rl"]
 OPTIONS = {"specialised": Options(), "plain": Options(specialised=False, lean=False)}
 
-times = st.integers(-3, 25)
-windows = st.integers(1, 12)
+windows = st.integers(1, 15)
 
 
 @st.composite
 def steps(draw, pool: list[RuleText] | None, facts: list) -> list[dict]:
     """Draw steps: what arrives, what is loaded and removed, other rules, and the clock's."""
     triples = [args for _, args in facts] or [("<e:a>", "<e:b>", "<e:c>")]
-    some = st.sampled_from(triples) | named.map(lambda fact: fact[1])
+    # Mostly a few, so that what comes is there already, and what is removed was streamed.
+    few = st.sampled_from(triples[:6])
+    some = few | few | few | named.map(lambda fact: fact[1])
     found: list[dict] = []
+    clock = 0
     for _ in range(draw(st.integers(2, 5))):
+        # Slowly: most of what has come is still there, and some of what comes is late.
+        times = st.integers(clock - 6, clock + 8)
         kind = draw(st.sampled_from(["stream", "stream", "stream", "change", "expire"]))
         if kind == "expire":
-            found.append({"expire": draw(times)})
+            clock += draw(st.integers(-1, 9))
+            found.append({"expire": clock})
             continue
-        step: dict = {"now": draw(st.none() | times)}
+        step: dict = {"now": None}
+        if draw(st.booleans()):
+            clock += draw(st.integers(-1, 4))
+            step["now"] = clock
         if kind == "stream":
             step["stream"] = draw(st.dictionaries(some, times, min_size=1, max_size=8))
             step["window"] = draw(windows)
