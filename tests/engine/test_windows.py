@@ -160,6 +160,16 @@ def test_schema_may_expire(engine: Engine, tmp_path: Path) -> None:
 
 
 @only_sail
+def test_new_schema_for_ever_meets_what_expires(engine: Engine, tmp_path: Path) -> None:
+    made = store(engine, tmp_path, "rdfs")
+    made.load([t("x q y")])
+    made.update(stream={t("a p b"): 0}, window=10)
+    made.load([t("p <http://www.w3.org/2000/01/rdf-schema#domain> C")])
+    assert made.times("triple")[t(f"a {TYPE} C")] == (None, 10)
+    made.expire(10)
+
+
+@only_sail
 def test_again_late_and_for_ever(engine: Engine, tmp_path: Path) -> None:
     made = store(engine, tmp_path, COPIES)
     report = made.update(stream={t("a p b"): 0}, window=10)
