@@ -10,10 +10,14 @@ import pytest
 
 from inferlake.errors import InputError
 from inferlake.evaluate.queries import Queries
+from inferlake.input import discover, time_term
 from inferlake.kb import KnowledgeBase
+from inferlake.maintain import Change, Source, Window, apply
 from inferlake.plan.compile import Options
+from inferlake.progress import Silent
 from inferlake.rules.load import RuleText, read_rules
 from inferlake.session import Engine
+from inferlake.store import Commit
 from inferlake.store.until import FOREVER, is_until
 from tests.property.windowing import Triple, Windowed
 
@@ -156,6 +160,16 @@ def test_schema_may_expire(engine: Engine, tmp_path: Path) -> None:
 
 
 @only_sail
+def test_new_schema_for_ever_meets_what_expires(engine: Engine, tmp_path: Path) -> None:
+    made = store(engine, tmp_path, "rdfs")
+    made.load([t("x q y")])
+    made.update(stream={t("a p b"): 0}, window=10)
+    made.load([t("p <http://www.w3.org/2000/01/rdf-schema#domain> C")])
+    assert made.times("triple")[t(f"a {TYPE} C")] == (None, 10)
+    made.expire(10)
+
+
+@only_sail
 def test_again_late_and_for_ever(engine: Engine, tmp_path: Path) -> None:
     made = store(engine, tmp_path, COPIES)
     report = made.update(stream={t("a p b"): 0}, window=10)
@@ -281,8 +295,7 @@ def test_verify_finds_wrong_times(engine: Engine, tmp_path: Path) -> None:
     assert made.kb.verify().ok
     store_ = made.kb._store
     snapshot = store_.snapshot()
-    from inferlake.store import Commit  # what a mistake of ours would do
-
+    # What a mistake of ours would do.
     derived = store_.facts.files(snapshot, "derived", 1, relation="triple until")
     store_.facts.table.commit(snapshot, Commit({"operation": "sabotage"}, remove=derived))
     (difference,) = made.kb.verify().differences
@@ -298,6 +311,7 @@ def test_contradictions_within_a_window(engine: Engine, tmp_path: Path) -> None:
     assert not made.update(stream={t("c q b"): 0}, window=9, now=5).contradictions
 
 
+@only_sail
 def test_only_what_a_window_can_meet_is_read(engine: Engine, tmp_path: Path) -> None:
     made = store(engine, tmp_path, "rdfs")
     kb = made.kb
@@ -338,6 +352,30 @@ def test_times_by_column_and_by_argument(engine: Engine, tmp_path: Path) -> None
     kb.update(patch=patch, window=timedelta(seconds=1), at=noon + timedelta(seconds=61))
     assert {row.until for row in kb.expiring().collect()} == {start + 62_000}
     assert "2026-01-01 12:01:02.000 UTC" in str(kb.expire(noon + timedelta(seconds=62)))
+
+
+@only_sail
+def test_times_by_graph(engine: Engine, tmp_path: Path) -> None:
+    """Lines of files may each have a time of their own: a graph stands for it."""
+    made = store(engine, tmp_path, COPIES)
+    quads, patch = tmp_path / "x.nq", tmp_path / "x.rdfp"
+    quads.write_text(
+        f"<e:a> <e:p> <e:b> {time_term(3)} .\n<e:a> <e:p> <e:b> {time_term(7)} .\n"
+        f'<e:c> <e:p> <e:d> .\n<e:e> <e:p> "f" <e:g> .\n<e:c> <e:p> <e:f> {time_term("x")} .\n'
+    )
+    patch.write_text(f"A <e:g> <e:p> <e:h> {time_term(9)} .\nA <e:i> <e:p> <e:j> .\n")
+    change = Change(
+        add=Source(discover([str(quads)]), graph_times=True),
+        patch=Source(discover([str(patch)], changes=True), graph_times=True),
+        operation="update",
+        window=Window(10, at=1),
+        clock=2,
+    )
+    report = apply(made.kb._store, engine, change, Silent())
+    assert (report.added, report.graphs_dropped, report.clock) == (6, 0, 2)
+    ends = {row.subject: row.until for row in made.kb.expiring().collect()}
+    assert ends == {"<e:a>": 17, "<e:c>": 11, "<e:e>": 11, "<e:g>": 19, "<e:i>": 11}
+    assert made.kb.verify().ok
 
 
 @only_sail

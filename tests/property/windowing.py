@@ -150,7 +150,6 @@ class Windowed:
                 if name == relation and until < FOREVER
             }
         assert report.clock == self.clock
-        assert self.kb.stats().clock == self.clock
 
     def _asserted_until(self, relation: str, args: tuple[str, ...]) -> int | None:
         until = self.asserted.get((relation, args))

@@ -41,8 +41,11 @@ WINDOW = "window"
 _MOST_BLOCKS = 16
 
 
-class _SchemaExpires(Exception):
-    """A fact that expires is schema: rules put together with the schema do not say when."""
+class _SchemaMoves(Exception):
+    """Schema is among the facts at work, and rules put together with it do not show it.
+
+    If it expires, they do not say when; if it is new, they do not say what of old facts is.
+    """
 
 
 @dataclass
@@ -76,7 +79,7 @@ class Expiring:
             return []
         try:
             return self._closed(self._specialised(), before, start, new)
-        except _SchemaExpires:
+        except _SchemaMoves:
             plain = compile_plan(self.clauses, (), (), replace(self.options, specialised=False))
             return self._closed(plain, before, start, new)
 
@@ -84,7 +87,7 @@ class Expiring:
         """Put the schema that never expires into the rules."""
         queries = self.queries
         if not self.options.specialised or not self.patterns:
-            raise _SchemaExpires
+            raise _SchemaMoves
         known = Known(queries.engine, queries.layout, queries.scratch, queries.type_id)
         finder = SchemaFacts(known, self.patterns, self.options.driver_facts)
         schema = finder.among(self.forever)
@@ -104,6 +107,7 @@ class Expiring:
         new = tuple(found)
         query = self._query()
         if before and fresh:
+            self._refuse_schema(plan, fresh)
             there = (*forever, *before, *found)
             of = Ranges(before, tuple(map(Forever, fresh)), there)
             _add(query, groups, of, _beside_known)
@@ -172,7 +176,7 @@ class Expiring:
         if frame is None:
             return
         if frame.where(matching_sql(schema.rows, self.queries.layout)).limit(1).collect():
-            raise _SchemaExpires
+            raise _SchemaMoves
 
     @property
     def _everything(self) -> Patterns:

@@ -10,8 +10,9 @@ from inferlake.input.files import (
     discover,
     require_readable,
 )
-from inferlake.input.frames import FRAME, time_sql
+from inferlake.input.frames import FRAME
 from inferlake.input.stage import FEW, Bad, Staged, stage
+from inferlake.input.times import time_sql, time_term
 
 __all__ = [
     "CHANGE_FORMATS",
@@ -28,4 +29,5 @@ __all__ = [
     "require_readable",
     "stage",
     "time_sql",
+    "time_term",
 ]

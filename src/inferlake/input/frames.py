@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from inferlake.errors import InputError
 from inferlake.input.files import InputFile
+from inferlake.input.times import time_term_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,13 +22,6 @@ FRAME = InputFile("the DataFrame", "nt", None, 0, 0, scoped=False, stored_labels
 
 # The same with the time of its event in each row, which travels as the graph of a quad.
 TIMED = replace(FRAME, format="nq")
-_TIME = "<inferlake:at:"
-
-
-def time_sql(graph: str) -> str:
-    """Return SQL for the time that stands for a graph, in milliseconds."""
-    return f"BIGINT(substring({graph}, {len(_TIME) + 1}, length({graph}) - {len(_TIME) + 1}))"
-
 
 _MARK = "! "
 _TIMELESS = "!t "
@@ -68,7 +62,7 @@ def frame_lines(frame: DataFrame, time_column: str | None = None) -> DataFrame:
     terms, time = ", ' ', ".join(COLUMNS), None
     if time_column is not None:
         time = _milliseconds(time_column, kinds)
-        terms += f", ' {_TIME}', STRING({time}), '>'"
+        terms += f", ' ', {time_term_sql(time)}"
     # Text that would be a comment, two lines, or terms of other columns is one bad statement: the
     # mark in front of it lets no parser take it for anything else.
     words = ", ".join(f"coalesce({name}, 'NULL')" for name in COLUMNS)

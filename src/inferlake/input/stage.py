@@ -101,7 +101,7 @@ def stage(
     If triples come as a `frame` of the engine's, `files` is just the stand-in `FRAME`. The files
     are all of triples, or all of changes. With `stored_labels`, a blank node whose label has a
     scope is that of the store; other labels belong to their file, or to all patches. Times in a
-    `time_column` of the frame come back in the column `g_term`: see `frames.time_sql`.
+    `time_column` of the frame come back in the column `g_term`: see `input.times`.
 
     Raises `InputError`, with the place of the first bad statement, unless `skip_bad`. Nothing but
     `folder` is written. The driver holds the list of files and a few bad lines, never the data.

@@ -12,7 +12,7 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 from inferlake import parquet
 from inferlake.errors import Conflict
@@ -71,6 +71,13 @@ class Source:
     frame: DataFrame | None = None
     # The column of the frame that has the times of events: a timestamp, or milliseconds.
     time_column: str | None = None
+    # Whether statements of the files have graphs that stand for their times: `input.time_term`.
+    graph_times: bool = False
+
+    @property
+    def timed(self) -> bool:
+        """Whether triples may bring the times of their events."""
+        return self.graph_times or self.time_column is not None
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ def _staged(
     source: Source = getattr(change, name)
     if not source.files:
         return None
-    return stage(
+    staged = stage(
         engine,
         folder,
         source.files,
@@ -164,6 +171,7 @@ def _staged(
         time_column=source.time_column,
         stored_labels=name != "add",
     )
+    return replace(staged, graphs_dropped=0) if source.graph_times else staged
 
 
 def _add_terms(store: Store, engine: Engine, sides: tuple[Staged | None, ...]) -> dict[str, int]:
@@ -221,9 +229,6 @@ class _Done:
     expired: int = 0
     late: int = 0
     clock: int | None = None
-
-
-R = TypeVar("R", bound=Repair)
 
 
 @dataclass(frozen=True)
@@ -319,7 +324,7 @@ class _Work:
         if staged is None:
             return None
         kept = ("sign", "place") if name == "patch" else ()
-        if getattr(self.change, name).time_column is not None:
+        if getattr(self.change, name).timed:
             kept += ("g_term",)
         rows, few = staged.triples, None if self.displaced else staged.few
         if name != "add" and (strangers := self._strangers(staged, name)):
@@ -349,7 +354,7 @@ class _Work:
         with watch.phase("facts"):
             asserted = self._asserted(base, store)
         with watch.phase("derive"):
-            repaired = self._repair(base, store, watch, Repair).run(base, asserted)
+            repaired = self._repair(base, store, watch).run(base, asserted)
         actions = facts.actions(asserted.written, "asserted")
         actions += facts.actions(asserted.removed, "asserted", sign=-1)
         not_asserted = asserted.asked - asserted.taken
@@ -391,10 +396,10 @@ class _Work:
         rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
         return facts.table.write(rows.sortWithinPartitions("p", "s", "o"))
 
-    def _repair(self, base: Snapshot, store: Store, watch: Stopwatch, kind: type[R]) -> R:
+    def _repair(self, base: Snapshot, store: Store, watch: Stopwatch) -> Repair:
         scratch = self.folder.child(f"closure-{base.version}")
         how, progress = self.change.how, watch.progress
-        return kind(store, self.engine, self.rules, self._id_of, how, progress, scratch)
+        return Repair(store, self.engine, self.rules, self._id_of, how, progress, scratch)
 
     # --- What expires ----------------------------------------------------------------------------
 
@@ -414,8 +419,8 @@ class _Work:
     def _lasted(self, base: Snapshot, store: Store, watch: Stopwatch) -> _Done:
         """Do the work on a version of which some facts expire."""
         with watch.phase("derive"):
-            repair = self._repair(base, store, watch, WindowRepair)
-            lasted = repair.run_until(base, self._said(), self._clock(base))
+            repair = WindowRepair(self._repair(base, store, watch), base, self._clock(base))
+            lasted = repair.run(self._said())
         found = lasted.counts
         return _Done(
             lasted.repaired,
@@ -446,8 +451,9 @@ class _Work:
         window = self.change.window
         if window is None:
             return id_sql(FOREVER)
-        timed = getattr(self.change, name).time_column is not None
-        at = time_sql("g_term") if timed else id_sql(window.at)
+        at = id_sql(window.at)
+        if getattr(self.change, name).timed:
+            at = time_sql("g_term", at)
         latest = FOREVER - 1 - window.length  # a time beyond is as good, and would overflow
         return f"least({at}, {id_sql(latest)}) + {id_sql(window.length)}"
 

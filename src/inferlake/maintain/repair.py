@@ -100,6 +100,11 @@ class Repair:
             return self._rebuilt(base, asserted, choice)
         return self._repaired(base, asserted, before, choice)
 
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """What was done so far."""
+        return tuple(self._rounds)
+
     # --- From nothing ----------------------------------------------------------------------------
 
     def _rebuilt(self, base: Snapshot, asserted: Asserted, choice: Choice) -> Repaired:
@@ -121,7 +126,7 @@ class Repair:
             replaced=replaced,
             algorithm=choice.algorithm,
             reason=choice.reason,
-            rounds=tuple(self._rounds),
+            rounds=self.rounds,
             work=Work(),
             contradictions=tuple(self.told(deriver.layout, broken)),
             more_contradictions=more,
@@ -173,7 +178,7 @@ class Repair:
             replaced=dropped,
             algorithm=choice.algorithm if can_lose else "",
             reason=choice.reason if can_lose else "",
-            rounds=tuple(self._rounds),
+            rounds=self.rounds,
             work=retracted.work,
             contradictions=tuple(self.told(shape, broken)),
             more_contradictions=more,
