@@ -74,15 +74,14 @@ def batches_of(
             how: KnowledgeBase(folder / how, engine=engine, **where)  # type: ignore[arg-type]
             for how in HOWS
         }
-        first = folder / "initial.nt"
-        first.write_text("".join(f"{line}\n" for line in initial))
+        first = _written(folder / "initial.nt", initial)
         for how, kb in stores.items():
             seconds, report = timed(lambda kb=kb: kb.load(first, rules=profile))
             yield {"how": how, "batch": 0, **numbers(report, seconds)}
         for number, lines in enumerate(later, 1):
-            patch = _patch(folder / "batch.rdfp", lines)
+            batch = _written(folder / "batch.nt", lines)
             for how, kb in stores.items():
-                row = _applied(kb, patch, number, how)
+                row = _applied(kb, batch, number, how)
                 if compact_every and number % compact_every == 0:
                     row["compact_seconds"] = sum(kb.compact().seconds.values())
                 yield {"how": how, "batch": number, **row}
@@ -90,8 +89,8 @@ def batches_of(
             yield {"how": how, "part": "end", **_end(kb)}
 
 
-def _applied(kb: KnowledgeBase, patch: Path, number: int, how: How) -> Row:
-    seconds, report = timed(lambda: apply_batch(kb, patch, number, how))
+def _applied(kb: KnowledgeBase, batch: Path, number: int, how: How) -> Row:
+    seconds, report = timed(lambda: apply_batch(kb, batch, number, how))
     return numbers(report, seconds)
 
 
@@ -101,14 +100,14 @@ def _end(kb: KnowledgeBase) -> Row:
     return {**counts, "right": kb.verify().ok}
 
 
-def apply_batch(kb: KnowledgeBase, patch: Path, number: int, how: How) -> ChangeReport:
-    """Apply one batch, once: the only place that knows how a batch enters a store."""
+def apply_batch(kb: KnowledgeBase, batch: Path, number: int, how: How) -> ChangeReport:
+    """Apply one batch, once, as a stream does with lines that only add."""
     algorithm = "rebuild" if how == "rebuild" else "auto"
-    return kb.update(patch=patch, transaction=("bench-stream", number), algorithm=algorithm)
+    return kb.update(add=batch, transaction=("bench-stream", number), algorithm=algorithm)
 
 
-def _patch(file: Path, lines: Sequence[str]) -> Path:
-    file.write_text("".join(f"A {line}\n" for line in lines))
+def _written(file: Path, lines: Sequence[str]) -> Path:
+    file.write_text("".join(f"{line}\n" for line in lines))
     return file
 
 
