@@ -709,11 +709,7 @@ def _window(
         if at is not None or time_column is not None:
             raise InputError("a time of events is of use with a window only: add window=…")
         return None
-    if not isinstance(window, timedelta) or window < timedelta(milliseconds=1):
-        raise InputError(
-            f"a window is a timedelta of a millisecond or more, not {window!r}:"
-            " timedelta(minutes=10)"
-        )
+    lasting = Window.of(window)
     if not (_listed(add) or _listed(patch)):
         raise InputError("a window is for what is added: say what to add, or a patch")
     if time_column is not None and (at is not None or not hasattr(add, "sparkSession")):
@@ -722,7 +718,7 @@ def _window(
             " rows; for files, give at=…"
         )
     when = milliseconds(datetime.now(UTC) if at is None else at)
-    return Window(window // timedelta(milliseconds=1), when)
+    return replace(lasting, at=when)
 
 
 def _skips(on_error: str) -> bool:

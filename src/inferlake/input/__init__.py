@@ -10,8 +10,9 @@ from inferlake.input.files import (
     discover,
     require_readable,
 )
-from inferlake.input.frames import FRAME, time_sql
+from inferlake.input.frames import FRAME
 from inferlake.input.stage import FEW, Bad, Staged, stage
+from inferlake.input.times import as_it_came, milliseconds_sql, stamped, time_sql
 
 __all__ = [
     "CHANGE_FORMATS",
@@ -24,8 +25,11 @@ __all__ = [
     "InputFile",
     "Staged",
     "arrived",
+    "as_it_came",
     "discover",
+    "milliseconds_sql",
     "require_readable",
     "stage",
+    "stamped",
     "time_sql",
 ]

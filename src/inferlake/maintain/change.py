@@ -12,10 +12,11 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from inferlake import parquet
-from inferlake.errors import Conflict
+from inferlake.errors import Conflict, InputError
 from inferlake.input import FEW, Bad, InputFile, Staged, stage, time_sql
 from inferlake.maintain.derive import Derivation
 from inferlake.maintain.repair import Asserted, Repair, Repaired
@@ -72,6 +73,11 @@ class Source:
     # The column of the frame that has the times of events: a timestamp, or milliseconds.
     time_column: str | None = None
 
+    @property
+    def timed(self) -> bool:
+        """Whether triples come with the times of their events."""
+        return self.time_column is not None or any(file.timed for file in self.files)
+
 
 @dataclass(frozen=True)
 class Window:
@@ -82,6 +88,16 @@ class Window:
 
     length: int
     at: int = 0
+
+    @classmethod
+    def of(cls, length: timedelta, at: int = 0) -> Window:
+        """Return the window of a length; raise `InputError` if it is none."""
+        if not isinstance(length, timedelta) or length < timedelta(milliseconds=1):
+            raise InputError(
+                f"a window is a timedelta of a millisecond or more, not {length!r}:"
+                " timedelta(minutes=10)"
+            )
+        return cls(length // timedelta(milliseconds=1), at)
 
 
 @dataclass(frozen=True)
@@ -319,7 +335,7 @@ class _Work:
         if staged is None:
             return None
         kept = ("sign", "place") if name == "patch" else ()
-        if getattr(self.change, name).time_column is not None:
+        if getattr(self.change, name).timed:
             kept += ("g_term",)
         rows, few = staged.triples, None if self.displaced else staged.few
         if name != "add" and (strangers := self._strangers(staged, name)):
@@ -446,8 +462,9 @@ class _Work:
         window = self.change.window
         if window is None:
             return id_sql(FOREVER)
-        timed = getattr(self.change, name).time_column is not None
-        at = time_sql("g_term") if timed else id_sql(window.at)
+        at = id_sql(window.at)
+        if getattr(self.change, name).timed:
+            at = f"coalesce({time_sql('g_term')}, {at})"
         latest = FOREVER - 1 - window.length  # a time beyond is as good, and would overflow
         return f"least({at}, {id_sql(latest)}) + {id_sql(window.length)}"
 
