@@ -22,7 +22,7 @@ from inferlake.input.patch import statement_spans
 _TIME = "<inferlake:at:"
 # Behind the time, the graph that a line named: an IRI without its angles, or another name.
 _IRI, _NAME = "?", "/"
-_STAMP = re.compile(rf" ?{_TIME}-?\d+(?:([{_IRI}{_NAME}])([^<>]*))?>")
+_STAMP = re.compile(rf" ?{_TIME}(-?\d+)(?:([{_IRI}{_NAME}])([^<>]*))?>")
 
 # Before a statement that is no event, because its time is null. No parser takes it for any other.
 TIMELESS = "!t "
@@ -106,17 +106,17 @@ def as_it_came(bad: Bad) -> Bad:
         return bad
     if text.startswith(TIMELESS):
         return replace(bad, text=text.removeprefix(TIMELESS), message=_NO_TIME)
-    stamps = list(_STAMP.finditer(text))
-    if not stamps:
-        return bad
-    last = stamps[-1]
-    text = text[: last.start()] + _graph(last) + text[last.end() :]
-    return replace(bad, text=text)
+    for found in _STAMP.finditer(text):
+        before = text[: found.start()] + _graph(found) + text[found.end() :]
+        # Who writes such a name himself has his line unchanged.
+        if stamped(before.encode(), int(found[1])) == text.encode():
+            return replace(bad, text=before)
+    return bad
 
 
 def _graph(stamp: re.Match[str]) -> str:
     """Return what stood in the place of a time, with the space before it."""
-    kind, name = stamp[1], stamp[2]
+    kind, name = stamp[2], stamp[3]
     if kind is None:
         return ""
     space = " " if stamp[0].startswith(" ") else ""

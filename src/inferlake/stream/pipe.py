@@ -43,7 +43,8 @@ class PipeStream:
 
     def _read(self) -> None:
         for number, line in enumerate(self._source, 1):
-            self._lines.put(Message(line, number, time=time.time()))
+            now = time.time()
+            self._lines.put(Message(line, number, time=now, event=int(now * 1000)))
         self._lines.put(None)
 
     def _work(self) -> None:
@@ -64,7 +65,8 @@ class PipeStream:
         state = self._writer.state
         at = state.spool.child(str(self._number))
         source = "standard input"
-        return spooled(at, self._number, self._slice(), source=source, owner=state.id)
+        timed = self._writer.options.window is not None
+        return spooled(at, self._number, self._slice(), source=source, owner=state.id, timed=timed)
 
     def _slice(self) -> Iterator[Message]:
         """Yield the lines of one slice of time, which begins with its first line."""

@@ -1,4 +1,7 @@
-"""From batch to version: the same for every source, exactly once, with folding beside it."""
+"""From batch to version: the same for every source, exactly once.
+
+Beside it small files are folded and, if there is a window, facts expire while nothing comes.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from inferlake.errors import InferlakeError, InputError
-from inferlake.input import Bad, require_readable
+from inferlake.input import Bad, as_it_came, require_readable
 from inferlake.maintain import Change, ChangeReport
 from inferlake.maintain.change import applied
+from inferlake.maintain.expiries import next_due
 from inferlake.session import Sessions
 from inferlake.store import Store
 from inferlake.store.fold import Folded, facts_due, fold_facts, fold_terms, terms_due
 from inferlake.store.table import Snapshot
+from inferlake.store.until import has_expiring
 from inferlake.stream.batch import Batch, as_change
 from inferlake.stream.options import StreamOptions
 from inferlake.stream.report import BatchReport, StreamReport, Totals, batch_report
@@ -27,6 +32,11 @@ from inferlake.stream.state import State
 KEPT_REPORTS = 1_000
 
 Listener = Callable[[BatchReport], None]
+
+
+def wall_clock() -> int:
+    """Return the present, in milliseconds since 1970."""
+    return int(time.time() * 1000)
 
 
 class Stopped(Exception):
@@ -60,6 +70,9 @@ class Writer:
     folds: list[Folded] = field(default_factory=list)
     # What went wrong with folds; batches go on without them.
     fold_failures: list[str] = field(default_factory=list)
+    # Likewise for expiry between batches; the same thing twice in a row is told once.
+    expiry_failures: list[str] = field(default_factory=list)
+    now: Callable[[], int] = wall_clock
 
     def __post_init__(self) -> None:
         self._totals = Totals(self.state.name, self.state.letters.at.address)
@@ -68,12 +81,16 @@ class Writer:
         self._alone = threading.Lock()
         self._folding: threading.Thread | None = None
         self._folds_told = 0
+        self._expiring: threading.Thread | None = None
+        # The last version that was asked for the time of its next expiry, and the answer.
+        self._due: tuple[int, int | None] | None = None
 
     @property
     def summary(self) -> StreamReport:
         """What has been done so far."""
         files = sum(one.files_before for one in self.folds)
-        return self._totals.report(len(self.folds), files, tuple(self.fold_failures))
+        failures = tuple(self.fold_failures), tuple(self.expiry_failures)
+        return self._totals.report(len(self.folds), files, *failures)
 
     def write(self, number: int, take: Callable[[], Batch]) -> BatchReport:
         """Make a version of a batch, unless the knowledge base has it already.
@@ -84,24 +101,34 @@ class Writer:
         with self._alone:
             if self._stopping.is_set():
                 raise Stopped
-            if not self._is_folding:
-                self.target.sail.renew_if_large()
+            self._renew_sail()
             began = time.perf_counter()
             batch, done = self._done(number, take)
-            report = batch_report(
-                self.state.name,
-                number,
-                done,
-                seconds=time.perf_counter() - began,
-                lag=batch.lag if batch else None,
-                folded=self._newly_folded(),
-            )
-            self.reports.append(report)
-            self._totals.add(report)
+            report = self._told(number, done, began, batch.lag if batch else None)
+        self._after(report)
+        return report
+
+    def _told(
+        self, number: int | None, done: ChangeReport, began: float, lag: float | None = None
+    ) -> BatchReport:
+        """Keep the account of a batch, or of an expiry between two."""
+        report = batch_report(
+            self.state.name,
+            number,
+            done,
+            seconds=time.perf_counter() - began,
+            lag=lag,
+            folded=self._newly_folded(),
+        )
+        self.reports.append(report)
+        self._totals.add(report)
+        return report
+
+    def _after(self, report: BatchReport) -> None:
+        """Tidy up after a version, and tell of it."""
         self._fold_if_due()
         if self.listener is not None:
             self.listener(report)
-        return report
 
     def stop(self) -> None:
         """Wait for the batch in hand, and take no other."""
@@ -110,11 +137,18 @@ class Writer:
             pass
 
     def close(self) -> None:
-        """Wait for a fold that is at work, and let go of the state."""
+        """Wait for a fold or an expiry that is at work, and let go of the state."""
+        self._stopping.set()
+        if self._expiring is not None:
+            self._expiring.join()
         if self._folding is not None:
             self._folding.join()
         self.target.sail.close()
         self.state.close()
+
+    def _renew_sail(self) -> None:
+        if not self._is_folding:
+            self.target.sail.renew_if_large()
 
     # --- Batches ---------------------------------------------------------------------------------
 
@@ -138,15 +172,75 @@ class Writer:
 
     def _applied(self, batch: Batch, transaction: tuple[str, int] | None) -> ChangeReport:
         def rejected(bad: Iterator[Bad]) -> None:
-            every = itertools.chain(batch.lost, bad)
+            came = bad if self.options.window is None else map(as_it_came, bad)
+            every = itertools.chain(batch.lost, came)
             if self.options.on_error == "fail":
                 _refuse(batch, every)
             else:
                 self.state.letters.write(batch.number, every, batch.origin)
 
-        change = as_change(batch, self.options, transaction, rejected)
+        change = as_change(batch, self.options, transaction, rejected, self.now())
         done = self.target.apply(change)
         return replace(done, bad_count=done.bad_count + len(batch.lost))
+
+    # --- Expiry between batches ------------------------------------------------------------------
+
+    def keep_time(self) -> None:
+        """Let go what is due, now and at every trigger from now on, whether or not batches come.
+
+        Does nothing without a window, or if the events tell the time.
+        """
+        options = self.options
+        if options.window is None or options.time_column is not None:
+            return
+        if options.trigger.kind != "every":
+            self._try_to_expire()
+            return
+        self._expiring = threading.Thread(
+            target=self._keep_time, name="inferlake-expiry", daemon=True
+        )
+        self._expiring.start()
+
+    def _keep_time(self) -> None:
+        self._try_to_expire()
+        while not self._stopping.wait(self.options.trigger.seconds):
+            self._try_to_expire()
+
+    def _try_to_expire(self) -> None:
+        try:
+            self.expire_if_due()
+        except Exception as exc:  # the next batch tries as well, and the report tells
+            if str(exc) not in self.expiry_failures[-1:]:
+                self.expiry_failures.append(str(exc))
+
+    def expire_if_due(self) -> BatchReport | None:
+        """Let go what is due by the wall clock as a version of its own, if anything is.
+
+        Costs a look at the log, and a small job for each version that others have made.
+        """
+        with self._alone:
+            now = self.now()
+            if self._stopping.is_set() or not self._is_due(now):
+                return None
+            self._renew_sail()
+            began = time.perf_counter()
+            done = self.target.apply(Change(operation="expire", clock=now))
+            report = self._told(None, done, began)
+        self._after(report)
+        return report
+
+    def _is_due(self, now: int) -> bool:
+        store = self.target.store
+        if not store.exists():
+            return False
+        base = store.snapshot()
+        if not has_expiring(base):
+            return False
+        if self._due is None or self._due[0] != base.version:
+            engine = self.target.sessions.for_reading()
+            self._due = base.version, next_due(store, engine, base)
+        due = self._due[1]
+        return due is not None and due <= now
 
     # --- Folds -----------------------------------------------------------------------------------
 
