@@ -62,6 +62,9 @@ def stream_command(
     SOURCE is a folder that receives RDF files or RDF Patch, kafka://host:port/topic, or - for lines
     from standard input. Lines are N-Triples, which are added, or RDF Patch. Started again, it goes
     on where it was, and no batch counts twice. Ctrl-C ends it after the batch in hand.
+
+    With --window, what came expires: that long after its file was last written, its message was
+    sent to Kafka, or its line was read. What was loaded stays.
     """
     from inferlake.cli.live import view
     from inferlake.stream.running import attended

@@ -66,16 +66,14 @@ def as_change(
 
     With a window, what is added expires, and what is due goes first. Lines have the times of their
     events; those of a file are of the time when it was last written. The clock is `now` with times
-    of arrival, and with a column of times the latest of them: only events move it.
+    of arrival, which cannot be later: a wrong one must not put the clock forward for good. With a
+    column of times it is the latest of them: only events move it.
     """
     files, window, clock = batch.files, None, None
     if options.window is not None:
         files = tuple(_dated(file, now) for file in files)
-        times = [file.at for file in files if file.at is not None]
-        times += [] if batch.newest is None else [batch.newest]
-        times += [] if options.time_column is not None else [now]
-        clock = max(times, default=None)
-        window = Window.of(options.window, now if clock is None else clock)
+        clock = now if options.time_column is None else batch.newest
+        window = Window.of(options.window, now)
     add = patch = Source()
     if any(file.has_changes for file in files):
         patch = Source(tuple(replace(f, in_turn=not f.has_changes) for f in files))
@@ -98,5 +96,5 @@ def _dated(file: InputFile, now: int) -> InputFile:
     """Return a file with the time of what it says, unless its lines have times of their own."""
     if file.stamped:
         return file
-    written = file.modified // 1_000_000
-    return replace(file, at=written or now)  # a store in a cloud may know none
+    written = file.modified // 1_000_000 or now  # a store in a cloud may know none
+    return replace(file, at=min(written, now))

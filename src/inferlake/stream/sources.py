@@ -142,7 +142,7 @@ class Lines:
         ordered = frame.orderBy("part", "place") if self._ordered else frame
         rows = folder.child("rows")
         files = parquet.write(ordered, rows, how=parquet.PASSING)
-        taken = {"event": int(time.time() * 1000)} if self.timed else {}
+        taken = int(time.time() * 1000) if self.timed and self.time_column is None else None
         messages = _messages(rows, sorted(file.path for file in files), taken)
         return spooled(
             folder.child("lines"),
@@ -209,10 +209,10 @@ def checked(frame: Any, column: str) -> Lines:
     return Lines(frame, column)
 
 
-def _messages(rows: Place, paths: list[str], taken: dict[str, int]) -> Iterator[Message]:
+def _messages(rows: Place, paths: list[str], taken: int | None) -> Iterator[Message]:
     """Yield the rows of a batch, from files whose names are in the order of the rows.
 
-    What they do not have, even as a null, is as `taken`.
+    If events are of the times of their arrival, none came later than the batch was `taken`.
     """
     seen = 0
     for path in paths:
@@ -220,14 +220,15 @@ def _messages(rows: Place, paths: list[str], taken: dict[str, int]) -> Iterator[
             for some in pq.ParquetFile(source).iter_batches():
                 for row in some.to_pylist():
                     if row["value"] is not None:
-                        row = taken | row
-                        at = row.get("at")
+                        at, event = row.get("at"), row.get("event")
+                        if taken is not None:
+                            event = taken if event is None else min(event, taken)
                         yield Message(
                             row["value"],
                             row.get("place", seen),
                             row.get("part"),
                             None if at is None else at / 1_000_000,
-                            row.get("event"),
+                            event,
                         )
                     seen += 1
 
