@@ -8,7 +8,6 @@ batch. Lines are written to a spool first, because the frame of a batch lives on
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,6 +22,7 @@ from inferlake.input import CHANGE_FORMATS, COMPRESSIONS, FORMATS, Bad, arrived,
 from inferlake.paths import Place, absolute, place
 from inferlake.session import is_connected, is_engine_failure
 from inferlake.stream.batch import Batch
+from inferlake.stream.due import wall_clock
 from inferlake.stream.spool import Message, spooled
 from inferlake.stream.state import State
 
@@ -142,7 +142,7 @@ class Lines:
         ordered = frame.orderBy("part", "place") if self._ordered else frame
         rows = folder.child("rows")
         files = parquet.write(ordered, rows, how=parquet.PASSING)
-        taken = int(time.time() * 1000) if self.timed and self.time_column is None else None
+        taken = wall_clock() if self.timed and self.time_column is None else None
         messages = _messages(rows, sorted(file.path for file in files), taken)
         return spooled(
             folder.child("lines"),

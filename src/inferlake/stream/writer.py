@@ -16,13 +16,12 @@ from inferlake.errors import InferlakeError, InputError
 from inferlake.input import Bad, as_it_came, require_readable
 from inferlake.maintain import Change, ChangeReport
 from inferlake.maintain.change import applied
-from inferlake.maintain.expiries import next_due
 from inferlake.session import Sessions
 from inferlake.store import Store
 from inferlake.store.fold import Folded, facts_due, fold_facts, fold_terms, terms_due
 from inferlake.store.table import Snapshot
-from inferlake.store.until import has_expiring
 from inferlake.stream.batch import Batch, as_change
+from inferlake.stream.due import Due, wall_clock
 from inferlake.stream.options import StreamOptions
 from inferlake.stream.report import BatchReport, StreamReport, Totals, batch_report
 from inferlake.stream.sail import RenewedSail
@@ -32,11 +31,6 @@ from inferlake.stream.state import State
 KEPT_REPORTS = 1_000
 
 Listener = Callable[[BatchReport], None]
-
-
-def wall_clock() -> int:
-    """Return the present, in milliseconds since 1970."""
-    return int(time.time() * 1000)
 
 
 class Stopped(Exception):
@@ -82,8 +76,7 @@ class Writer:
         self._folding: threading.Thread | None = None
         self._folds_told = 0
         self._expiring: threading.Thread | None = None
-        # The last version that was asked for the time of its next expiry, and the answer.
-        self._due: tuple[int, int | None] | None = None
+        self._due = Due(self.target.store, self.target.sessions)
 
     @property
     def summary(self) -> StreamReport:
@@ -105,13 +98,14 @@ class Writer:
             began = time.perf_counter()
             batch, done = self._done(number, take)
             report = self._told(number, done, began, batch.lag if batch else None)
-        self._after(report)
+        if self.listener is not None:
+            self.listener(report)
         return report
 
     def _told(
         self, number: int | None, done: ChangeReport, began: float, lag: float | None = None
     ) -> BatchReport:
-        """Keep the account of a batch, or of an expiry between two."""
+        """Keep the account of a batch, or of an expiry between two, and fold what is due."""
         report = batch_report(
             self.state.name,
             number,
@@ -122,13 +116,8 @@ class Writer:
         )
         self.reports.append(report)
         self._totals.add(report)
-        return report
-
-    def _after(self, report: BatchReport) -> None:
-        """Tidy up after a version, and tell of it."""
         self._fold_if_due()
-        if self.listener is not None:
-            self.listener(report)
+        return report
 
     def stop(self) -> None:
         """Wait for the batch in hand, and take no other."""
@@ -172,7 +161,8 @@ class Writer:
 
     def _applied(self, batch: Batch, transaction: tuple[str, int] | None) -> ChangeReport:
         def rejected(bad: Iterator[Bad]) -> None:
-            came = bad if self.options.window is None else map(as_it_came, bad)
+            stamped = any(file.stamped for file in batch.files)
+            came = map(as_it_came, bad) if stamped else bad
             every = itertools.chain(batch.lost, came)
             if self.options.on_error == "fail":
                 _refuse(batch, every)
@@ -216,31 +206,19 @@ class Writer:
     def expire_if_due(self) -> BatchReport | None:
         """Let go what is due by the wall clock as a version of its own, if anything is.
 
-        Costs a look at the log, and a small job for each version that others have made.
+        Costs next to nothing if nothing is.
         """
         with self._alone:
             now = self.now()
-            if self._stopping.is_set() or not self._is_due(now):
+            if self._stopping.is_set() or not self._due.at(now):
                 return None
             self._renew_sail()
             began = time.perf_counter()
             done = self.target.apply(Change(operation="expire", clock=now))
             report = self._told(None, done, began)
-        self._after(report)
+        if self.listener is not None:
+            self.listener(report)
         return report
-
-    def _is_due(self, now: int) -> bool:
-        store = self.target.store
-        if not store.exists():
-            return False
-        base = store.snapshot()
-        if not has_expiring(base):
-            return False
-        if self._due is None or self._due[0] != base.version:
-            engine = self.target.sessions.for_reading()
-            self._due = base.version, next_due(store, engine, base)
-        due = self._due[1]
-        return due is not None and due <= now
 
     # --- Folds -----------------------------------------------------------------------------------
 
