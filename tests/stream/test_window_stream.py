@@ -124,8 +124,9 @@ def test_every_batch_leaves_what_is_in_the_window(engine: Engine, tmp_path: Path
     stream.writer.close()
 
 
+@only_sail
 def test_what_comes_again_stands_until_the_later_time(engine: Engine, tmp_path: Path):
-    stream = Windowed(engine, tmp_path, profile="none")
+    stream = Windowed(engine, tmp_path)
     stream.step([_event(_typed(1), 100), _event(_typed(2), 100)])
     stream.step([_event(_typed(1), 105)])
     assert stream.step([_event(_typed(3), 110)]).expired == 1
@@ -133,6 +134,16 @@ def test_what_comes_again_stands_until_the_later_time(engine: Engine, tmp_path: 
     # Once removed, it has its new time, though an earlier word gave it a later one.
     stream.step([_event(_typed(3), 112), _event(_typed(3), 112, "D"), _event(_typed(3), 108, "A")])
     assert stream.until[_typed(3)] == 118
+    stream.writer.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["spark"], indirect=True)
+def test_the_same_on_spark(engine: Engine, tmp_path: Path):
+    stream = Windowed(engine, tmp_path, _typed(0), profile="none")
+    again = [_event(_typed(3), 104), _event(_typed(3), 104, "D"), _event(_typed(3), 101, "A")]
+    stream.step([_event(_typed(1), 100), _event(_typed(2), 94), *again])
+    assert stream.step([_event(_typed(4), 110)]).expired == 1
     stream.writer.close()
 
 
@@ -263,13 +274,16 @@ def test_a_pipe_that_falls_silent(engine: Engine, tmp_path: Path):
     with os.fdopen(read, "rb") as source, os.fdopen(write, "wb", buffering=0) as sink:
         stream = kb.stream("-", trigger="50ms", window=timedelta(seconds=1))
         running = stream.start(pipe=source, listener=reports.append)
-        sink.write(f"{line(_typed(0))}\n".encode())
-        while running.is_active and running.summary.expired < 1:
+        sent = 0
+        while running.summary.expired < 1:
+            if running.summary.late == sent:  # at first, and where a machine is too slow
+                sink.write(f"{line(_typed(0))}\n".encode())
+                sent += 1
             assert not running.await_termination(0.05)
         done = running.stop()
         sink.close()
-    assert (done.added, done.expired, done.batches) == (1, 1, 1) and not done.expiry_failures
-    assert [one.batch for one in reports] == [0, None]
+    assert (done.added, done.expired, done.batches) == (1, 1, sent) and not done.expiry_failures
+    assert reports[-1].batch is None
     assert facts(kb) == set() and kb.history()[0].operation == "expire"
 
 
@@ -353,18 +367,17 @@ def test_a_folder_that_falls_silent(streaming: Any, tmp_path: Path):
     kb.load(tmp_path / "background.nt")
     folder = tmp_path / "in"
     folder.mkdir()
-    (tmp_path / "a.nt").write_text(line(_typed(1)))
-    (tmp_path / "a.nt").rename(folder / "a.nt")
+    put(folder / "new.nt", [line(_typed(1))], at=10**9)  # from the future: of the present
     put(folder / "old.nt", [line(_typed(2))])
-    window = timedelta(seconds=4)
+    window = timedelta(seconds=2)
     running = kb.stream(folder, trigger="available-now", window=window).start()
     assert running.await_termination(120)
-    assert running.summary.late == 1
-    if running.summary.expired == 0 and running.summary.added == 1:  # unless that took too long
-        running = kb.stream(folder, trigger="100ms", window=window).start()
-        while running.summary.expired < 2:
-            assert not running.await_termination(0.05)
-        assert running.stop().batches == 0
+    assert (running.summary.added, running.summary.late, running.summary.expired) == (1, 1, 0)
+    assert_right(kb, {schema, _typed(1)})
+    running = kb.stream(folder, trigger="100ms", window=window).start()
+    while running.summary.expired < 2:
+        assert not running.await_termination(0.05)
+    assert running.stop().batches == 0
     assert_right(kb, {schema})
     assert kb.verify().ok
 
