@@ -345,6 +345,8 @@ class KnowledgeBase:
         rules: str | Sequence[str] | None = None,
         algorithm: Algorithm = "auto",
         fold_after: int | None = None,
+        window: timedelta | None = None,
+        time_column: str | None = None,
     ) -> Stream:
         """Return a stream from `source`, each batch of which becomes one version; `start()` it.
 
@@ -357,6 +359,12 @@ class KnowledgeBase:
         into one knowledge base needs a name of its own. `trigger` is a time such as 5s, once, or
         available-now. With `on_error="fail"` a bad line ends the stream, with its place; else it
         goes to the dead letters. Small files are folded after `fold_after` versions.
+
+        With a `window`, a triple that the stream adds expires so long after its event, and each
+        batch first lets go what is due. Events are of the time when they arrive: a file's, when it
+        was last written, a line's of Kafka, that of its message; and time goes on by the wall
+        clock, also while nothing comes. With a `time_column` of the DataFrame (timestamps, or
+        milliseconds since 1970) they have their own times, and only events move the clock.
         """
         from inferlake.stream import Stream, StreamOptions, Trigger
         from inferlake.stream.sail import RenewedSail
@@ -372,6 +380,8 @@ class KnowledgeBase:
             checkpoint=None if checkpoint is None else os.fspath(checkpoint),
             name=name,
             how=self._how(rules, None, None, algorithm=algorithm),
+            window=window,
+            time_column=time_column,
             **more,
         )
         sail = RenewedSail()
@@ -726,11 +736,7 @@ def _window(
         if at is not None or time_column is not None:
             raise InputError("a time of events is of use with a window only: add window=…")
         return None
-    if not isinstance(window, timedelta) or window < timedelta(milliseconds=1):
-        raise InputError(
-            f"a window is a timedelta of a millisecond or more, not {window!r}:"
-            " timedelta(minutes=10)"
-        )
+    lasting = Window.of(window)
     if not (_listed(add) or _listed(patch)):
         raise InputError("a window is for what is added: say what to add, or a patch")
     if time_column is not None and (at is not None or not hasattr(add, "sparkSession")):
@@ -739,7 +745,7 @@ def _window(
             " rows; for files, give at=…"
         )
     when = milliseconds(datetime.now(UTC) if at is None else at)
-    return Window(window // timedelta(milliseconds=1), when)
+    return replace(lasting, at=when)
 
 
 def _skips(on_error: str) -> bool:

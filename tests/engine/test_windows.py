@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from inferlake.errors import InputError
 from inferlake.evaluate.queries import Queries
-from inferlake.input import discover, time_term
+from inferlake.input import InputFile, discover, stamped
 from inferlake.kb import KnowledgeBase
 from inferlake.maintain import Change, Source, Window, apply
 from inferlake.plan.compile import Options
@@ -355,24 +356,26 @@ def test_times_by_column_and_by_argument(engine: Engine, tmp_path: Path) -> None
 
 
 @only_sail
-def test_times_by_graph(engine: Engine, tmp_path: Path) -> None:
-    """Lines of files may each have a time of their own: a graph stands for it."""
+def test_lines_with_times_of_their_own(engine: Engine, tmp_path: Path) -> None:
     made = store(engine, tmp_path, COPIES)
     quads, patch = tmp_path / "x.nq", tmp_path / "x.rdfp"
-    quads.write_text(
-        f"<e:a> <e:p> <e:b> {time_term(3)} .\n<e:a> <e:p> <e:b> {time_term(7)} .\n"
-        f'<e:c> <e:p> <e:d> .\n<e:e> <e:p> "f" <e:g> .\n<e:c> <e:p> <e:f> {time_term("x")} .\n'
-    )
-    patch.write_text(f"A <e:g> <e:p> <e:h> {time_term(9)} .\nA <e:i> <e:p> <e:j> .\n")
+    lines = [(b"<e:a> <e:p> <e:b> .", 3), (b"<e:a> <e:p> <e:b> .", 7), (b"<e:c> <e:p> <e:d> .", 1)]
+    lines += [(b'<e:e> <e:p> "f" <e:g> .', 1)]
+    quads.write_bytes(b"".join(stamped(*line) + b"\n" for line in lines))
+    patch.write_bytes(stamped(b"A <e:g> <e:p> <e:h> .", 9) + b"\nA <e:i> <e:p> <e:j> .\n")
+
+    def timed(files: tuple[InputFile, ...]) -> Source:
+        return Source(tuple(replace(file, stamped=True) for file in files))
+
     change = Change(
-        add=Source(discover([str(quads)]), graph_times=True),
-        patch=Source(discover([str(patch)], changes=True), graph_times=True),
+        add=timed(discover([str(quads)])),
+        patch=timed(discover([str(patch)], changes=True)),
         operation="update",
         window=Window(10, at=1),
         clock=2,
     )
     report = apply(made.kb._store, engine, change, Silent())
-    assert (report.added, report.graphs_dropped, report.clock) == (6, 0, 2)
+    assert (report.added, report.graphs_dropped, report.clock) == (5, 0, 2)
     ends = {row.subject: row.until for row in made.kb.expiring().collect()}
     assert ends == {"<e:a>": 17, "<e:c>": 11, "<e:e>": 11, "<e:g>": 19, "<e:i>": 11}
     assert made.kb.verify().ok

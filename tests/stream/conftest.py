@@ -91,7 +91,8 @@ class ByHand:
 
         def batch(n: int) -> Batch:
             at = state.spool.child(str(n))
-            return spooled(at, n, messages, source="a topic", owner=state.id)
+            timed = self.stream.options.window is not None
+            return spooled(at, n, messages, source="a topic", owner=state.id, timed=timed)
 
         return self._write(number, batch)
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _SHOWN = 12
 
 _COLUMNS = (
-    *("batch", "version", "lines", "bad", "asserted", "derived", "seconds", "lag"),
+    *("batch", "version", "lines", "bad", "late", "expired", "asserted", "derived", "seconds"),
+    "lag",
     *("rows read", "files read", "engine"),
 )
 
@@ -71,10 +72,10 @@ def _cells(one: BatchReport) -> list[str]:
     if one.files_folded:
         files += f" ({one.files_folded:,} folded)"
     return [
-        str(one.batch),
+        "" if one.batch is None else str(one.batch),
         str(one.version),
         "again" if one.repeated else f"{one.lines:,}",
-        f"{one.bad:,}" if one.bad else "",
+        *(f"{number:,}" if number else "" for number in (one.bad, one.late, one.expired)),
         f"+{one.added:,} -{one.removed:,}",
         f"+{one.derived:,} -{one.withdrawn:,}",
         f"{one.seconds:.2f}",

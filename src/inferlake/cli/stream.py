@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inferlake.cli.times import Duration
+
 if TYPE_CHECKING:
     from inferlake.cli.app import Settings
 
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
     default=500_000,
     show_default=True,
     help="Lines in a batch from Kafka or standard input.",
+)
+@click.option(
+    "--window",
+    type=Duration(),
+    metavar="10m|2h|7d",
+    help="What is added expires so long after it came, with what follows from it.",
 )
 @click.option("--checkpoint", metavar="DIR", help="By default KB/streams/NAME.")
 @click.option("--name", help="What to call the stream; by default the source says.")
@@ -54,6 +62,9 @@ def stream_command(
     SOURCE is a folder that receives RDF files or RDF Patch, kafka://host:port/topic, or - for lines
     from standard input. Lines are N-Triples, which are added, or RDF Patch. Started again, it goes
     on where it was, and no batch counts twice. Ctrl-C ends it after the batch in hand.
+
+    With --window, what came expires: that long after its file was last written, its message was
+    sent to Kafka, or its line was read. What was loaded stays.
     """
     from inferlake.cli.live import view
     from inferlake.stream.running import attended

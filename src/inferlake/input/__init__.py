@@ -12,7 +12,7 @@ from inferlake.input.files import (
 )
 from inferlake.input.frames import FRAME
 from inferlake.input.stage import FEW, Bad, Staged, stage
-from inferlake.input.times import time_sql, time_term
+from inferlake.input.times import as_it_came, milliseconds_sql, stamped, time_sql
 
 __all__ = [
     "CHANGE_FORMATS",
@@ -25,9 +25,11 @@ __all__ = [
     "InputFile",
     "Staged",
     "arrived",
+    "as_it_came",
     "discover",
+    "milliseconds_sql",
     "require_readable",
     "stage",
+    "stamped",
     "time_sql",
-    "time_term",
 ]

@@ -79,6 +79,15 @@ class InputFile:
     in_turn: bool = False
     # Whose blank nodes these are, where that is not the file itself.
     owner: str | None = None
+    # When what it says happened, in milliseconds since 1970, where that is asked for: the same for
+    # all of it, or stamped on each statement (`input.times`).
+    at: int | None = None
+    stamped: bool = False
+
+    @property
+    def timed(self) -> bool:
+        """Whether its statements come with the times of their events, in place of graphs."""
+        return self.stamped or self.at is not None
 
     @property
     def text_size(self) -> int:

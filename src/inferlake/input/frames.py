@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inferlake.errors import InputError
 from inferlake.input.files import InputFile
-from inferlake.input.times import time_term_sql
+from inferlake.input.locate import Bad
+from inferlake.input.times import TIMELESS, as_it_came, milliseconds_sql, stamp_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,24 +20,21 @@ COLUMNS = ("subject", "predicate", "object")
 FRAME = InputFile("the DataFrame", "nt", None, 0, 0, scoped=False, stored_labels=True)
 
 
-# The same with the time of its event in each row, which travels as the graph of a quad.
-TIMED = replace(FRAME, format="nq")
+# The same with the time of its event in each row.
+TIMED = replace(FRAME, format="nq", stamped=True)
 
 _MARK = "! "
-_TIMELESS = "!t "
 _NOT_A_TRIPLE = (
     "not a triple: subject, predicate and object are one term each, in N-Triples form, and none is"
     " null"
 )
 
 
-def frame_error(text: str | None, message: str) -> tuple[str | None, str]:
+def frame_error(bad: Bad) -> Bad:
     """Return a bad row of the frame as it was, and what is wrong with it."""
-    if text is not None and text.startswith(_TIMELESS):
-        return text.removeprefix(_TIMELESS), "no time of the event: it is null"
-    if text is None or not text.startswith(_MARK):
-        return text, message
-    return text.removeprefix(_MARK), _NOT_A_TRIPLE
+    if bad.text is None or not bad.text.startswith(_MARK):
+        return as_it_came(bad)
+    return replace(bad, text=bad.text.removeprefix(_MARK), message=_NOT_A_TRIPLE)
 
 
 def frame_lines(frame: DataFrame, time_column: str | None = None) -> DataFrame:
@@ -61,8 +58,8 @@ def frame_lines(frame: DataFrame, time_column: str | None = None) -> DataFrame:
             )
     terms, time = ", ' ', ".join(COLUMNS), None
     if time_column is not None:
-        time = _milliseconds(time_column, kinds)
-        terms += f", ' ', {time_term_sql(time)}"
+        time = milliseconds_sql(time_column, kinds)
+        terms += f", {stamp_sql(time)}"
     # Text that would be a comment, two lines, or terms of other columns is one bad statement: the
     # mark in front of it lets no parser take it for anything else.
     words = ", ".join(f"coalesce({name}, 'NULL')" for name in COLUMNS)
@@ -70,24 +67,8 @@ def frame_lines(frame: DataFrame, time_column: str | None = None) -> DataFrame:
     bad = f"concat('{_MARK}', {shown})"
     line = f"IF(coalesce({_ONE_STATEMENT}, FALSE), concat({terms}, ' .'), {bad})"
     if time is not None:
-        line = f"IF({time} IS NULL, concat('{_TIMELESS}', {shown}), {line})"
+        line = f"IF({time} IS NULL, concat('{TIMELESS}', {shown}), {line})"
     return frame.selectExpr("0 AS file", f"'{FRAME.scope}' AS scope", f"{line} AS value")
-
-
-def _milliseconds(column: str, kinds: Mapping[str, str]) -> str:
-    """Return SQL for a column of times in milliseconds."""
-    match kinds.get(column):
-        case "timestamp":
-            return f"unix_millis(`{column}`)"
-        case "bigint" | "int":
-            return f"BIGINT(`{column}`)"
-        case None:
-            raise InputError(f"the DataFrame has no column {column}: it is to have events' times")
-        case kind:
-            raise InputError(
-                f"the DataFrame's column {column} is {kind}, not a time: make it a timestamp, or a"
-                " bigint of milliseconds since 1970"
-            )
 
 
 # Subject and predicate are one word each, and no term has a line break.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 from xml.parsers import expat
 
@@ -34,6 +34,7 @@ from inferlake.input.rows import (
     unreadable,
 )
 from inferlake.input.sparql import read_update
+from inferlake.input.times import time_term
 
 _BLOCK_BYTES = 1 << 20
 _IMPLIES = ox.NamedNode("http://www.w3.org/2000/10/swap/log#implies")
@@ -48,7 +49,7 @@ class Parser:
     def documents(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parse each file that a row of `batches` numbers, from its first byte to its last."""
         numbers = (n for batch in batches for n in batch.column("file").to_pylist())
-        return in_batches(row for n in numbers for row in self._document(n))
+        return in_batches(row for n in numbers for row in _dated(self.files[n], self._document(n)))
 
     def lines(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Parse each row's `line`, a whole statement of its file's format, as raw bytes."""
@@ -60,7 +61,9 @@ class Parser:
             yield from in_batches(
                 row
                 for n, group in groups
-                for row in self.some_lines(n, [(None, raw) for _, raw in group])
+                for row in _dated(
+                    self.files[n], self.some_lines(n, [(None, raw) for _, raw in group])
+                )
             )
 
     def _document(self, number: int) -> Iterator[Row]:
@@ -129,6 +132,14 @@ class Parser:
 def _added(row: Row) -> Row:
     """Return the row of a statement as an addition at its file's turn; an error stays one."""
     return row if row.message else row._replace(sign=1, place=first_place(row.file))
+
+
+def _dated(file: InputFile, rows: Iterable[Row]) -> Iterable[Row]:
+    """Return the rows of a file, with the time of all of it, if it has one."""
+    if file.at is None:
+        return rows
+    time = time_term(file.at)
+    return (row if row.message else row._replace(g=time) for row in rows)
 
 
 class _Formulas:

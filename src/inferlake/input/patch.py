@@ -218,22 +218,45 @@ class _Patch:
         return error(self.number, message, line, column, raw.decode(errors="replace"))
 
 
+def statement_spans(raw: bytes) -> tuple[int, tuple[int, int] | None] | None:
+    """Return where the object of a line ends, and from where to where its graph is, if it has one.
+
+    None for a line that adds and deletes nothing, or cannot be read.
+    """
+    found = _matched(raw, plain=True)
+    if found is None:
+        return None
+
+    def span(name: str) -> tuple[int, int]:
+        start, end = found.span(name)
+        angled = raw[end : end + 1] == b">"  # a blank node, matched without its angles
+        return start - angled, end + angled
+
+    return span("o")[1], span("g") if found["g"] else None
+
+
 def _is_idle(raw: bytes) -> bool:
     """Tell whether the line is empty, a comment or a header, or was read before."""
     return bool(_IDLE.fullmatch(raw) or _BOUNDARY.fullmatch(raw))
 
 
 def _change(line: int, raw: bytes, *, plain: bool) -> _Change | None:
-    written = _ANGLED.sub(_plain, raw) if b"<_:" in raw else raw
-    found = _CHANGE.fullmatch(written) or (_PLAIN.fullmatch(written) if plain else None)
+    found = _matched(raw, plain=plain)
     if found is None:
         return None
+    written = found.string
     turtle = b" " * found.start("s") + written[found.start("s") : found.end("o")]
     if found["g"]:
         # The graph becomes a second object, and a comma takes the place of a space before it.
         turtle += b"," + written[found.end("o") + 1 : found.end("g")]
     sign = -1 if found.groupdict().get("verb") == b"D" else 1
     return _Change(line, raw, sign, turtle + b" .\n", bool(found["g"]))
+
+
+def _matched(raw: bytes, *, plain: bool) -> re.Match[bytes] | None:
+    """Find the terms of a line that adds or deletes, with every one where it was."""
+    written = _ANGLED.sub(_plain, raw) if b"<_:" in raw else raw
+    return _CHANGE.fullmatch(written) or (_PLAIN.fullmatch(written) if plain else None)
 
 
 def _plain(found: re.Match[bytes]) -> bytes:

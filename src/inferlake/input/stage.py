@@ -28,6 +28,7 @@ from inferlake.input.rejects import rejects
 from inferlake.input.rows import PARSED_SQL
 from inferlake.input.small import is_small, parsed_here, terms_here
 from inferlake.input.split import line_sql, split_lines
+from inferlake.input.times import time_term
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.progress import Progress
@@ -100,8 +101,9 @@ def stage(
 
     If triples come as a `frame` of the engine's, `files` is just the stand-in `FRAME`. The files
     are all of triples, or all of changes. With `stored_labels`, a blank node whose label has a
-    scope is that of the store; other labels belong to their file, or to all patches. Times in a
-    `time_column` of the frame come back in the column `g_term`: see `input.times`.
+    scope is that of the store; other labels belong to their file, or to all patches. Times of
+    events, in a `time_column` of the frame or as the files have them, come back in the column
+    `g_term`: see `times.time_sql`.
 
     Raises `InputError`, with the place of the first bad statement, unless `skip_bad`. Nothing but
     `folder` is written. The driver holds the list of files and a few bad lines, never the data.
@@ -164,7 +166,7 @@ class _Stage:
         good = parsed.frame.where("message IS NULL") if parsed else None
         added = good.where("coalesce(sign, 1) = 1") if good is not None else None
         also = self._also_seen(added) if added is not None else None
-        decided = _decided(split, odd) if split else None
+        decided = self._dated(_decided(split, odd)) if split else None
         columns = (*_TRIPLE, "sign", "place") if self._changes else _TRIPLE
         triples = [f.select(*columns) for f in (decided, good) if f is not None]
         triples = union(triples or [self.engine.empty(_PARSED_COLUMNS).select(*columns)])
@@ -205,7 +207,7 @@ class _Stage:
         from: that of a blank node, or one for the parser.
         """
         by_engine = [n for n, file in enumerate(self.files) if file.split_by_engine]
-        if self.frame is None and len(by_engine) >= _MANY_FILES:
+        if self.frame is None and len(by_engine) >= _MANY_FILES and not self._has_dates:
             split = self._split(by_engine, "together", self._lines_together)
             if split is None:
                 return None, None
@@ -252,6 +254,18 @@ class _Stage:
         """Return the lines of some files as if they were one, in one scan."""
         lines = self.engine.session.read.text([self.files[n].address for n in numbers])
         return lines.selectExpr(f"{numbers[0]} AS file", "'' AS scope", "value")
+
+    @property
+    def _has_dates(self) -> bool:
+        return any(file.at is not None for file in self.files)
+
+    def _dated(self, rows: DataFrame) -> DataFrame:
+        """Return split rows with the times of their files, where those have any."""
+        if not self._has_dates:
+            return rows
+        times = [None if file.at is None else time_term(file.at) for file in self.files]
+        dates = pa.table({"file": pa.array(range(len(times)), pa.int32()), "g_term": times})
+        return rows.drop("g_term").join(self.engine.session.createDataFrame(dates), "file")
 
     # --- terms ----------------------------------------------------------------------------------
 
@@ -348,7 +362,7 @@ class _Stage:
             for r in rows
         )
         if self.frame is not None:
-            return tuple(_of_frame(bad) for bad, _ in found)
+            return tuple(frame_error(bad) for bad, _ in found)
         return tuple(locate(bad, self.files[number]) for bad, number in found)
 
     # --- small answers --------------------------------------------------------------------------
@@ -369,7 +383,7 @@ class _Stage:
         return frozenset((s, p, o) for s, p, o in rows)
 
     def _graphs(self, triples: DataFrame, *parts: _Written | None) -> int:
-        timed = self.time_column is not None
+        timed = any(file.timed for file in self.files)
         if timed or not any(part.filled("g_term") for part in parts if part):
             return 0
         return triples.selectExpr("count(DISTINCT g_term) AS graphs").collect()[0].graphs
@@ -391,11 +405,6 @@ class _Stage:
         folders = sorted({file.path.split("/")[0] for file in files})
         addresses = [self.folder.child(name).address for name in folders]
         return _Written(self.engine.session.read.schema(columns).parquet(*addresses), files)
-
-
-def _of_frame(bad: Bad) -> Bad:
-    text, message = frame_error(bad.text, bad.message)
-    return replace(bad, text=text, message=message)
 
 
 def _some_odd(seen: _Written) -> bool:

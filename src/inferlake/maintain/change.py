@@ -12,10 +12,11 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from inferlake import parquet
-from inferlake.errors import Conflict
+from inferlake.errors import Conflict, InputError
 from inferlake.input import FEW, Bad, InputFile, Staged, stage, time_sql
 from inferlake.maintain.derive import Derivation
 from inferlake.maintain.repair import Asserted, Repair, Repaired
@@ -71,13 +72,11 @@ class Source:
     frame: DataFrame | None = None
     # The column of the frame that has the times of events: a timestamp, or milliseconds.
     time_column: str | None = None
-    # Whether statements of the files have graphs that stand for their times: `input.time_term`.
-    graph_times: bool = False
 
     @property
     def timed(self) -> bool:
-        """Whether triples may bring the times of their events."""
-        return self.graph_times or self.time_column is not None
+        """Whether triples come with the times of their events."""
+        return self.time_column is not None or any(file.timed for file in self.files)
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,16 @@ class Window:
 
     length: int
     at: int = 0
+
+    @classmethod
+    def of(cls, length: timedelta, at: int = 0) -> Window:
+        """Return the window of a length; raise `InputError` if it is none."""
+        if not isinstance(length, timedelta) or length < timedelta(milliseconds=1):
+            raise InputError(
+                f"a window is a timedelta of a millisecond or more, not {length!r}:"
+                " timedelta(minutes=10)"
+            )
+        return cls(length // timedelta(milliseconds=1), at)
 
 
 @dataclass(frozen=True)
@@ -160,7 +169,7 @@ def _staged(
     source: Source = getattr(change, name)
     if not source.files:
         return None
-    staged = stage(
+    return stage(
         engine,
         folder,
         source.files,
@@ -171,7 +180,6 @@ def _staged(
         time_column=source.time_column,
         stored_labels=name != "add",
     )
-    return replace(staged, graphs_dropped=0) if source.graph_times else staged
 
 
 def _add_terms(store: Store, engine: Engine, sides: tuple[Staged | None, ...]) -> dict[str, int]:
@@ -453,7 +461,7 @@ class _Work:
             return id_sql(FOREVER)
         at = id_sql(window.at)
         if getattr(self.change, name).timed:
-            at = time_sql("g_term", at)
+            at = f"coalesce({time_sql('g_term')}, {at})"
         latest = FOREVER - 1 - window.length  # a time beyond is as good, and would overflow
         return f"least({at}, {id_sql(latest)}) + {id_sql(window.length)}"
 

@@ -14,7 +14,7 @@ from inferlake.plan.clauses import Layout
 from inferlake.plan.sql import id_sql
 from inferlake.session import Engine, union
 from inferlake.store import LAYERS, Layer, Store
-from inferlake.store.facts import argument_columns
+from inferlake.store.facts import TRIPLE, TRIPLE_ARITY, argument_columns
 from inferlake.store.table import Snapshot
 from inferlake.store.until import until
 
@@ -89,6 +89,18 @@ def read_expiries(
     layout = queries.layout
     found = expiries(store, queries.engine, snapshot, layout, arities)
     return Expiries(layout, None if found is None else queries.block(found))
+
+
+def next_due(store: Store, engine: Engine, snapshot: Snapshot) -> int | None:
+    """Return when the next fact of a version goes, or None if none expires; one small job.
+
+    That is when an assertion ends: what is derived follows from some, and goes with one of them.
+    """
+    relation, arity = until(TRIPLE), TRIPLE_ARITY + 1
+    if not store.facts.files(snapshot, "asserted", 1, relation=relation):
+        return None
+    live = store.facts.live(engine, snapshot, "asserted", relation=relation, arity=arity)
+    return live.selectExpr(f"min({argument_columns(arity)[-1]}) AS due").collect()[0].due
 
 
 def _times(

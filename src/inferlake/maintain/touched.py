@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 # What was said of each triple: the last word, whether it was removed at all, until when it is to
-# be asserted, and how often it came too late for that.
+# be asserted since then, and how often it came too late for that.
 _ASKED_SQL = """
     SELECT COLUMNS, BIGINT(max_by(sign, place)) AS last, BIGINT(max(IF(sign = -1, 1, 0))) AS gone,
-        max(IF(sign = 1, until, NULL)) AS until,
+        max(IF(sign = 1 AND place > coalesce(gone_at, -1), until, NULL)) AS until,
         BIGINT(sum(IF(sign = 1 AND NOT (until AFTER), 1, 0))) AS late
-    FROM {said} said GROUP BY COLUMNS"""
+    FROM (SELECT *, max(IF(sign = -1, place, NULL)) OVER (PARTITION BY COLUMNS) AS gone_at
+        FROM {said} said) said GROUP BY COLUMNS"""
 
 _BEFORE_SQL = f"""
     SELECT asked.*,

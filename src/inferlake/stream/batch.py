@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inferlake.input import Bad, InputFile
-from inferlake.maintain import Change, Source
+from inferlake.maintain import Change, Source, Window
 from inferlake.stream.options import StreamOptions
 
 # Where a bad line came from, in words of its source: a file and a line, a partition and an offset.
@@ -34,6 +34,8 @@ class Batch:
     # When the oldest of it came into being, in seconds since 1970.
     oldest: float | None = None
     origin: Origin = _by_file
+    # The latest time of an event in it, in milliseconds since 1970, where lines have their own.
+    newest: int | None = None
 
     def told(self, bad: Bad) -> str:
         """Return what is wrong with a line, with its place in words of its source."""
@@ -55,17 +57,28 @@ def as_change(
     options: StreamOptions,
     transaction: tuple[str, int] | None,
     rejected: Callable[[Iterator[Bad]], None],
+    now: int,
 ) -> Change:
     """Return the change that a batch is: the one place where that is decided.
 
     Triples alone are additions, which engines split in parallel. Among changes each file takes its
     turn, because the last word on a triple counts.
+
+    With a window, what is added expires, and what is due goes first. Lines have the times of their
+    events; those of a file are of the time when it was last written. The clock is `now` with times
+    of arrival, which cannot be later: a wrong one must not put the clock forward for good. With a
+    column of times it is the latest of them: only events move it.
     """
+    files, window, clock = batch.files, None, None
+    if options.window is not None:
+        files = tuple(_dated(file, now) for file in files)
+        clock = now if options.time_column is None else batch.newest
+        window = Window.of(options.window, now)
     add = patch = Source()
-    if any(file.has_changes for file in batch.files):
-        patch = Source(tuple(replace(f, in_turn=not f.has_changes) for f in batch.files))
+    if any(file.has_changes for file in files):
+        patch = Source(tuple(replace(f, in_turn=not f.has_changes) for f in files))
     else:
-        add = Source(batch.files)
+        add = Source(files)
     return Change(
         add=add,
         patch=patch,
@@ -74,4 +87,14 @@ def as_change(
         rejected=rejected,
         transaction=transaction,
         how=options.how,
+        window=window,
+        clock=clock,
     )
+
+
+def _dated(file: InputFile, now: int) -> InputFile:
+    """Return a file with the time of what it says, unless its lines have times of their own."""
+    if file.stamped:
+        return file
+    written = file.modified // 1_000_000 or now  # a store in a cloud may know none
+    return replace(file, at=min(written, now))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Literal, get_args
 
 from inferlake.errors import InputError
+from inferlake.maintain import Window
 from inferlake.maintain.derive import Derivation
 from inferlake.store.fold import DUE
 
@@ -62,8 +64,16 @@ class StreamOptions:
     how: Derivation = field(default_factory=Derivation)
     # A fold is due after so many versions with small files.
     fold_due: int = DUE
+    # What is added expires so long after its event; without a window it never does.
+    window: timedelta | None = None
+    # The column of a frame that has the times of events; by default they are those of arrival.
+    time_column: str | None = None
 
     def __post_init__(self) -> None:
+        if self.window is not None:
+            Window.of(self.window)  # refuses what is none
+        elif self.time_column is not None:
+            raise InputError("a time_column is of use with a window only: add window=…")
         if self.on_error not in get_args(OnError):
             choices = " or ".join(get_args(OnError))
             raise InputError(f"on_error is {choices}, not {self.on_error!r}")

@@ -46,7 +46,8 @@ class PipeStream:
     def _read(self) -> None:
         try:
             for number, line in enumerate(_lines(self._source), 1):
-                self._lines.put(Message(line, number, time=time.time()))
+                now = time.time()
+                self._lines.put(Message(line, number, time=now, event=int(now * 1000)))
         except (OSError, ValueError) as exc:  # closed under us, or not readable
             self._failure = InputError(f"standard input cannot be read: {exc}")
         self._lines.put(None)
@@ -69,7 +70,8 @@ class PipeStream:
         state = self._writer.state
         at = state.spool.child(str(self._number))
         source = "standard input"
-        return spooled(at, self._number, self._slice(), source=source, owner=state.id)
+        timed = self._writer.options.window is not None
+        return spooled(at, self._number, self._slice(), source=source, owner=state.id, timed=timed)
 
     def _slice(self) -> Iterator[Message]:
         """Yield the lines of one slice of time, which begins with its first line."""

@@ -17,12 +17,13 @@ from inferlake.progress import counted
 class BatchReport:
     """The account of one batch. If `repeated`, it had been committed before, and changed nothing.
 
+    Facts that expired while nothing came have an account of their own, in which `batch` is None.
     `lines` counts statements and bad lines; `lag` is how old the oldest input of the batch was when
     its version was committed, in seconds, where that is known.
     """
 
     stream: str
-    batch: int
+    batch: int | None
     version: int
     lines: int
     bad: int
@@ -45,6 +46,11 @@ class BatchReport:
     # Small files that were folded since the batch before.
     files_folded: int = 0
     peak_memory: int = 0
+    # Facts, asserted or derived, whose time had come; events that came too late to be stored; and
+    # the time up to which facts have gone, in milliseconds since 1970, if there is a window.
+    expired: int = 0
+    late: int = 0
+    clock: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON would have it."""
@@ -53,12 +59,18 @@ class BatchReport:
     def __str__(self) -> str:
         if self.repeated:
             return f"batch {self.batch}: committed before; still version {self.version}"
+        if self.batch is None:
+            gone = counted(self.expired, "fact")
+            spent = f"{self.seconds:.2f} s on {self.engine}"
+            return f"between batches: {gone} expired; version {self.version} ({spent})"
         bad = f", {self.bad:,} bad" if self.bad else ""
+        bad += f", {self.late:,} late" if self.late else ""
+        expired = f"expired {self.expired:,}, " if self.expired else ""
         lag = "" if self.lag is None else f", lag {self.lag:.1f} s"
         folded = f"; folded {counted(self.files_folded, 'file')}" if self.files_folded else ""
         return (
             f"batch {self.batch}: {counted(self.lines, 'line')}{bad};"
-            f" asserted +{self.added:,} -{self.removed:,},"
+            f" {expired}asserted +{self.added:,} -{self.removed:,},"
             f" derived +{self.derived:,} -{self.withdrawn:,}; version {self.version}"
             f" ({self.seconds:.2f} s on {self.engine}{lag}; read {self.rows_read:,} rows of"
             f" {self.files_read:,} of {self.files_stored:,} files){folded}"
@@ -66,9 +78,15 @@ class BatchReport:
 
 
 def batch_report(
-    stream: str, number: int, done: ChangeReport, *, seconds: float, lag: float | None, folded: int
+    stream: str,
+    number: int | None,
+    done: ChangeReport,
+    *,
+    seconds: float,
+    lag: float | None,
+    folded: int,
 ) -> BatchReport:
-    """Return the account of a batch whose change is done."""
+    """Return the account of a batch, or of an expiry between two, whose change is done."""
     return BatchReport(
         stream=stream,
         batch=number,
@@ -92,6 +110,9 @@ def batch_report(
         rows_stored=done.rows_stored,
         files_folded=folded,
         peak_memory=done.peak_memory,
+        expired=done.expired,
+        late=done.late,
+        clock=done.clock,
     )
 
 
@@ -118,15 +139,24 @@ class StreamReport:
     dead_letters: str
     # What went wrong with folds; batches went on without them.
     fold_failures: tuple[str, ...] = ()
+    # As in the report of a batch.
+    expired: int = 0
+    late: int = 0
+    clock: int | None = None
+    # What went wrong when facts were to go while nothing came; the next batch lets them go.
+    expiry_failures: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON would have it."""
         return asdict(self)
 
     def __str__(self) -> str:
+        gone = f"; {counted(self.expired, 'fact')} expired" if self.expired else ""
         if not self.batches:
-            return f"{self.stream}: nothing came"
+            return f"{self.stream}: nothing came{gone}{self._failed}"
         bad = f"; {counted(self.bad, 'bad line')} in {self.dead_letters}" if self.bad else ""
+        bad += f"; {counted(self.late, 'event')} came too late" if self.late else ""
+        bad += gone
         return (
             f"{self.stream}: {counted(self.batches, 'batch').replace('batchs', 'batches')} of"
             f" {counted(self.lines, 'line')}{bad}; asserted +{self.added:,} -{self.removed:,},"
@@ -138,12 +168,16 @@ class StreamReport:
 
     @property
     def _failed(self) -> str:
-        if not self.fold_failures:
-            return ""
-        return f"; {counted(len(self.fold_failures), 'fold')} failed: {self.fold_failures[-1]}"
+        failed = ""
+        if self.fold_failures:
+            folds = counted(len(self.fold_failures), "fold")
+            failed += f"; {folds} failed: {self.fold_failures[-1]}"
+        if self.expiry_failures:
+            failed += f"; facts could not expire between batches: {self.expiry_failures[-1]}"
+        return failed
 
 
-_COUNTED = ("lines", "bad", "added", "removed", "derived", "withdrawn")
+_COUNTED = ("lines", "bad", "added", "removed", "derived", "withdrawn", "expired", "late")
 
 
 @dataclass
@@ -155,19 +189,28 @@ class Totals:
     sums: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTED, 0))
     repeated: int = 0
     version: int | None = None
+    clock: int | None = None
     seconds: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, one: BatchReport) -> None:
-        """Count one more batch."""
+        """Count one more batch, or what expired between two."""
         self.version = one.version
         if one.repeated:
             self.repeated += 1
             return
-        self.seconds.append(one.seconds)
+        self.clock = one.clock
+        if one.batch is not None:
+            self.seconds.append(one.seconds)
         for name in _COUNTED:
             self.sums[name] += getattr(one, name)
 
-    def report(self, folds: int, files_folded: int, failures: tuple[str, ...]) -> StreamReport:
+    def report(
+        self,
+        folds: int,
+        files_folded: int,
+        fold_failures: tuple[str, ...],
+        expiry_failures: tuple[str, ...],
+    ) -> StreamReport:
         """Return the account of all batches so far."""
         times = sorted(self.seconds)
         return StreamReport(
@@ -181,7 +224,9 @@ class Totals:
             folds=folds,
             files_folded=files_folded,
             dead_letters=self.dead_letters,
-            fold_failures=failures,
+            fold_failures=fold_failures,
+            clock=self.clock,
+            expiry_failures=expiry_failures,
             **self.sums,
         )
 

@@ -100,6 +100,7 @@ class SparkStream:
             )
         except Exception as exc:
             self._failure = exc  # Spark would pass on no more than its text
+            self._writer.stop()  # Spark takes no other batch, and nothing else is to go on
             raise
         finally:
             spool.remove()

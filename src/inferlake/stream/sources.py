@@ -18,10 +18,11 @@ import xxhash
 
 from inferlake import parquet
 from inferlake.errors import EngineError, InputError
-from inferlake.input import CHANGE_FORMATS, COMPRESSIONS, FORMATS, Bad, arrived
+from inferlake.input import CHANGE_FORMATS, COMPRESSIONS, FORMATS, Bad, arrived, milliseconds_sql
 from inferlake.paths import Place, absolute, place
 from inferlake.session import is_connected, is_engine_failure
 from inferlake.stream.batch import Batch
+from inferlake.stream.due import wall_clock
 from inferlake.stream.spool import Message, spooled
 from inferlake.stream.state import State
 
@@ -104,26 +105,36 @@ class Lines:
     """A streaming frame with a column of N-Triples or RDF Patch lines, of the caller's.
 
     Rows that have a partition and an offset, as Kafka's have, count in that order; others in the
-    order in which Spark hands them over.
+    order in which Spark hands them over. If they are `timed`, each has the time of its event: in
+    the `time_column`, or of its arrival, which Kafka tells, and else is when its batch is taken.
     """
 
     given: DataFrame = field(compare=False)
     column: str = "value"
     description: str | None = None
     short_name: str = "stream"
+    timed: bool = False
+    time_column: str | None = None
 
     def frame(self, session: SparkSession) -> DataFrame:
-        names = self.given.columns
         columns = [f"CAST({_quoted(self.column)} AS BINARY) AS value"]
         if self._ordered:
             columns += ["INT(partition) AS part", "BIGINT(offset) AS place"]
-        if dict(self.given.dtypes).get("timestamp") == "timestamp" and "timestamp" in names:
+        if dict(self.given.dtypes).get("timestamp") == "timestamp":
             columns.append("unix_micros(timestamp) AS at")
+        if self.timed and (self.time_column is not None or self._is_kafkas):
+            time_column = self.time_column or "timestamp"
+            kinds = dict(self.given.dtypes)
+            columns.append(f"{milliseconds_sql(time_column, kinds)} AS event")
         return self.given.selectExpr(*columns)
 
     @property
     def _ordered(self) -> bool:
         return {"partition", "offset"} <= set(self.given.columns)
+
+    @property
+    def _is_kafkas(self) -> bool:
+        return self._ordered and dict(self.given.dtypes).get("timestamp") == "timestamp"
 
     def batch(self, number: int, frame: DataFrame, state: State) -> Batch:
         folder = state.spool.child(str(number))
@@ -131,9 +142,16 @@ class Lines:
         ordered = frame.orderBy("part", "place") if self._ordered else frame
         rows = folder.child("rows")
         files = parquet.write(ordered, rows, how=parquet.PASSING)
-        messages = _messages(rows, sorted(file.path for file in files))
-        source = self.description or state.name
-        return spooled(folder.child("lines"), number, messages, source=source, owner=state.id)
+        taken = wall_clock() if self.timed and self.time_column is None else None
+        messages = _messages(rows, sorted(file.path for file in files), taken)
+        return spooled(
+            folder.child("lines"),
+            number,
+            messages,
+            source=self.description or state.name,
+            owner=state.id,
+            timed=self.timed,
+        )
 
 
 def kafka(session: SparkSession, url: str, max_lines: int) -> Lines:
@@ -192,20 +210,26 @@ def checked(frame: Any, column: str) -> Lines:
     return Lines(frame, column)
 
 
-def _messages(rows: Place, paths: list[str]) -> Iterator[Message]:
-    """Yield the rows of a batch, from files whose names are in the order of the rows."""
+def _messages(rows: Place, paths: list[str], taken: int | None) -> Iterator[Message]:
+    """Yield the rows of a batch, from files whose names are in the order of the rows.
+
+    If events are of the times of their arrival, none came later than the batch was `taken`.
+    """
     seen = 0
     for path in paths:
         with rows.filesystem.open_input_file(rows.child(path).path) as source:
             for some in pq.ParquetFile(source).iter_batches():
                 for row in some.to_pylist():
                     if row["value"] is not None:
-                        at = row.get("at")
+                        at, event = row.get("at"), row.get("event")
+                        if taken is not None:
+                            event = taken if event is None else min(event, taken)
                         yield Message(
                             row["value"],
                             row.get("place", seen),
                             row.get("part"),
                             None if at is None else at / 1_000_000,
+                            event,
                         )
                     seen += 1
 

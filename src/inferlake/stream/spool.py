@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from inferlake.input import LINES, Bad, InputFile
+from inferlake.input import LINES, Bad, InputFile, stamped
 from inferlake.paths import Place
 from inferlake.stream.batch import Batch
 
@@ -27,8 +27,10 @@ class Message:
     offset: int
     # Of the source, where it has any.
     partition: int | None = None
-    # Seconds since 1970.
+    # When it came, in seconds since 1970.
     time: float | None = None
+    # When what it says happened, in milliseconds since 1970, where that matters.
+    event: int | None = None
 
 
 @dataclass
@@ -46,16 +48,23 @@ class _Part:
 
 
 def spooled(
-    at: Place, number: int, messages: Iterable[Message], *, source: str, owner: str
+    at: Place,
+    number: int,
+    messages: Iterable[Message],
+    *,
+    source: str,
+    owner: str,
+    timed: bool = False,
 ) -> Batch:
     """Write messages below `at`, in their order, and return the batch that they are.
 
     The driver holds one message at a time, and eight bytes for each line. Blank nodes belong to
-    the `owner`: all lines of one stream share their labels.
+    the `owner`: all lines of one stream share their labels. If they are `timed`, each line gets
+    the time of its message's event, and statements of messages without one are bad lines.
     """
     at.filesystem.create_dir(at.path, recursive=True)
     parts: dict[int | None, _Part] = {}
-    plain, oldest = True, None
+    plain, oldest, newest = True, None, None
     with ExitStack() as stack:
         for message in messages:
             part = parts.get(message.partition)
@@ -66,12 +75,14 @@ def spooled(
                 parts[message.partition] = part
             for line in _lines(message.text):
                 plain = plain and line.startswith(_PLAIN)
-                part.put(line, message.offset)
+                part.put(stamped(line, message.event) if timed else line, message.offset)
             if message.time is not None:
                 oldest = message.time if oldest is None else min(oldest, message.time)
-    files = tuple(_file(part, plain=plain, owner=owner) for part in parts.values())
+            if message.event is not None:
+                newest = message.event if newest is None else max(newest, message.event)
+    files = tuple(_file(part, plain=plain, owner=owner, timed=timed) for part in parts.values())
     origins = _Origins(source, {part.at.address: part for part in parts.values()})
-    return Batch(number, files, oldest=oldest, origin=origins)
+    return Batch(number, files, oldest=oldest, origin=origins, newest=newest)
 
 
 def _lines(text: bytes) -> Iterator[bytes]:
@@ -81,7 +92,7 @@ def _lines(text: bytes) -> Iterator[bytes]:
             yield line.lstrip()
 
 
-def _file(part: _Part, *, plain: bool, owner: str) -> InputFile:
+def _file(part: _Part, *, plain: bool, owner: str, timed: bool) -> InputFile:
     return InputFile(
         part.at.address,
         "nq" if plain else LINES,
@@ -90,6 +101,7 @@ def _file(part: _Part, *, plain: bool, owner: str) -> InputFile:
         0,
         stored_labels=True,
         owner=owner,
+        stamped=timed,
     )
 
 

@@ -1,4 +1,7 @@
-"""From batch to version: the same for every source, exactly once, with folding beside it."""
+"""From batch to version: the same for every source, exactly once.
+
+Beside it small files are folded and, if there is a window, facts expire while nothing comes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from inferlake.errors import InferlakeError, InputError
-from inferlake.input import Bad, require_readable
+from inferlake.input import Bad, as_it_came, require_readable
 from inferlake.maintain import Change, ChangeReport
 from inferlake.maintain.change import applied
 from inferlake.session import Sessions
@@ -18,6 +21,7 @@ from inferlake.store import Store
 from inferlake.store.fold import Folded, facts_due, fold_facts, fold_terms, terms_due
 from inferlake.store.table import Snapshot
 from inferlake.stream.batch import Batch, as_change
+from inferlake.stream.due import Due, wall_clock
 from inferlake.stream.options import StreamOptions
 from inferlake.stream.report import BatchReport, StreamReport, Totals, batch_report
 from inferlake.stream.sail import RenewedSail
@@ -60,6 +64,9 @@ class Writer:
     folds: list[Folded] = field(default_factory=list)
     # What went wrong with folds; batches go on without them.
     fold_failures: list[str] = field(default_factory=list)
+    # Likewise for expiry between batches; the same thing twice in a row is told once.
+    expiry_failures: list[str] = field(default_factory=list)
+    now: Callable[[], int] = wall_clock
 
     def __post_init__(self) -> None:
         self._totals = Totals(self.state.name, self.state.letters.at.address)
@@ -68,12 +75,15 @@ class Writer:
         self._alone = threading.Lock()
         self._folding: threading.Thread | None = None
         self._folds_told = 0
+        self._expiring: threading.Thread | None = None
+        self._due = Due(self.target.store, self.target.sessions)
 
     @property
     def summary(self) -> StreamReport:
         """What has been done so far."""
         files = sum(one.files_before for one in self.folds)
-        return self._totals.report(len(self.folds), files, tuple(self.fold_failures))
+        failures = tuple(self.fold_failures), tuple(self.expiry_failures)
+        return self._totals.report(len(self.folds), files, *failures)
 
     def write(self, number: int, take: Callable[[], Batch]) -> BatchReport:
         """Make a version of a batch, unless the knowledge base has it already.
@@ -84,23 +94,29 @@ class Writer:
         with self._alone:
             if self._stopping.is_set():
                 raise Stopped
-            if not self._is_folding:
-                self.target.sail.renew_if_large()
+            self._renew_sail()
             began = time.perf_counter()
             batch, done = self._done(number, take)
-            report = batch_report(
-                self.state.name,
-                number,
-                done,
-                seconds=time.perf_counter() - began,
-                lag=batch.lag if batch else None,
-                folded=self._newly_folded(),
-            )
-            self.reports.append(report)
-            self._totals.add(report)
-        self._fold_if_due()
+            report = self._told(number, done, began, batch.lag if batch else None)
         if self.listener is not None:
             self.listener(report)
+        return report
+
+    def _told(
+        self, number: int | None, done: ChangeReport, began: float, lag: float | None = None
+    ) -> BatchReport:
+        """Keep the account of a batch, or of an expiry between two, and fold what is due."""
+        report = batch_report(
+            self.state.name,
+            number,
+            done,
+            seconds=time.perf_counter() - began,
+            lag=lag,
+            folded=self._newly_folded(),
+        )
+        self.reports.append(report)
+        self._totals.add(report)
+        self._fold_if_due()
         return report
 
     def stop(self) -> None:
@@ -110,11 +126,18 @@ class Writer:
             pass
 
     def close(self) -> None:
-        """Wait for a fold that is at work, and let go of the state."""
+        """Wait for a fold or an expiry that is at work, and let go of the state."""
+        self._stopping.set()
+        if self._expiring is not None:
+            self._expiring.join()
         if self._folding is not None:
             self._folding.join()
         self.target.sail.close()
         self.state.close()
+
+    def _renew_sail(self) -> None:
+        if not self._is_folding:
+            self.target.sail.renew_if_large()
 
     # --- Batches ---------------------------------------------------------------------------------
 
@@ -138,15 +161,64 @@ class Writer:
 
     def _applied(self, batch: Batch, transaction: tuple[str, int] | None) -> ChangeReport:
         def rejected(bad: Iterator[Bad]) -> None:
-            every = itertools.chain(batch.lost, bad)
+            stamped = any(file.stamped for file in batch.files)
+            came = map(as_it_came, bad) if stamped else bad
+            every = itertools.chain(batch.lost, came)
             if self.options.on_error == "fail":
                 _refuse(batch, every)
             else:
                 self.state.letters.write(batch.number, every, batch.origin)
 
-        change = as_change(batch, self.options, transaction, rejected)
+        change = as_change(batch, self.options, transaction, rejected, self.now())
         done = self.target.apply(change)
         return replace(done, bad_count=done.bad_count + len(batch.lost))
+
+    # --- Expiry between batches ------------------------------------------------------------------
+
+    def keep_time(self) -> None:
+        """Let go what is due, now and at every trigger from now on, whether or not batches come.
+
+        Does nothing without a window, or if the events tell the time.
+        """
+        options = self.options
+        if options.window is None or options.time_column is not None:
+            return
+        if options.trigger.kind != "every":
+            self._try_to_expire()
+            return
+        self._expiring = threading.Thread(
+            target=self._keep_time, name="inferlake-expiry", daemon=True
+        )
+        self._expiring.start()
+
+    def _keep_time(self) -> None:
+        self._try_to_expire()
+        while not self._stopping.wait(self.options.trigger.seconds):
+            self._try_to_expire()
+
+    def _try_to_expire(self) -> None:
+        try:
+            self.expire_if_due()
+        except Exception as exc:  # the next batch tries as well, and the report tells
+            if str(exc) not in self.expiry_failures[-1:]:
+                self.expiry_failures.append(str(exc))
+
+    def expire_if_due(self) -> BatchReport | None:
+        """Let go what is due by the wall clock as a version of its own, if anything is.
+
+        Costs next to nothing if nothing is.
+        """
+        with self._alone:
+            now = self.now()
+            if self._stopping.is_set() or not self._due.at(now):
+                return None
+            self._renew_sail()
+            began = time.perf_counter()
+            done = self.target.apply(Change(operation="expire", clock=now))
+            report = self._told(None, done, began)
+        if self.listener is not None:
+            self.listener(report)
+        return report
 
     # --- Folds -----------------------------------------------------------------------------------
 

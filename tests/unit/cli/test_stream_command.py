@@ -52,6 +52,20 @@ def test_json_lines(stream, capsys: pytest.CaptureFixture[str]):
     assert total["median"] == total["p95"] == batch["seconds"]
 
 
+def test_a_window(stream, capsys: pytest.CaptureFixture[str]):
+    kb = stream(_LINE.format(1), "--json", after=("--trigger", "once", "--window", "10m"))
+    batch, total = map(json.loads, capsys.readouterr().out.splitlines())
+    (row,) = KnowledgeBase(kb, engine="sail").expiring().collect()
+    assert 0 < row.until - batch["clock"] <= 600_000
+    assert (batch["expired"], batch["late"], total["expired"], total["late"]) == (0, 0, 0, 0)
+    with pytest.raises(SystemExit):
+        stream(_LINE.format(1), after=("--window", "soon"))
+    assert "no length of time" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        stream(_LINE.format(1), after=("--window", "0"))
+    assert "a millisecond or more" in capsys.readouterr().err
+
+
 def test_nothing_came(stream, capsys: pytest.CaptureFixture[str]):
     kb = stream("")
     assert capsys.readouterr().err.endswith(": nothing came\n")
