@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -109,6 +109,31 @@ class Plain:
         return None
 
 
+B = TypeVar("B", bound=Block)
+
+
+class Around(Plain, Generic[B]):
+    """Facts of another block, of which as much is known as of that."""
+
+    block: B
+
+    @property
+    def patterns(self) -> Patterns | None:
+        return self.block.patterns
+
+    @property
+    def rows(self) -> int:
+        """At most so many."""
+        return self.block.rows
+
+    @property
+    def values(self) -> Mapping[int, frozenset[int]]:
+        return self.block.values
+
+    def may_hold(self, wanted: Patterns) -> bool:
+        return self.block.may_hold(wanted)
+
+
 @dataclass(frozen=True)
 class FileBlock:
     """A block in Parquet files below a scratch folder."""
@@ -181,29 +206,11 @@ class Some(Plain):
 
 
 @dataclass(frozen=True)
-class _Lessened(Plain):
-    """A block of which some facts are left out."""
+class Without(Around[Block]):
+    """The facts of a block that are not among those `gone`."""
 
     layout: Layout
     block: Block
-
-    @property
-    def patterns(self) -> Patterns | None:
-        return self.block.patterns
-
-    @property
-    def rows(self) -> int:
-        """At most so many."""
-        return self.block.rows
-
-    def may_hold(self, wanted: Patterns) -> bool:
-        return self.block.may_hold(wanted)
-
-
-@dataclass(frozen=True)
-class Without(_Lessened):
-    """The facts of a block that are not among those `gone`."""
-
     gone: tuple[Block, ...]
 
     def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
@@ -217,9 +224,11 @@ class Without(_Lessened):
 
 
 @dataclass(frozen=True)
-class Outside(_Lessened):
+class Outside(Around[Block]):
     """The facts of a block that match none of some patterns."""
 
+    layout: Layout
+    block: Block
     none: Patterns
 
     def may_hold(self, wanted: Patterns) -> bool:

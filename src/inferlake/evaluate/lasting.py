@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import Block, FileBlock, Near, Plain, narrowed, read
+from inferlake.evaluate.blocks import Around, Block, FileBlock, Near, narrowed, read
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import id_sql
 from inferlake.session import Engine
@@ -19,7 +18,7 @@ FOREVER_SQL = id_sql(FOREVER)
 
 
 @dataclass(frozen=True)
-class Chosen(Plain):
+class Chosen(Around[FileBlock]):
     """Those facts of a block that a condition on the other columns of its files chooses.
 
     Of these columns it gives those that are `shown`, as SQL, behind the layout's.
@@ -30,22 +29,6 @@ class Chosen(Plain):
     # The other columns of the files.
     others: tuple[str, ...]
     shown: tuple[str, ...] = ()
-
-    @property
-    def patterns(self) -> Patterns | None:
-        return self.block.patterns
-
-    @property
-    def rows(self) -> int:
-        """At most so many."""
-        return self.block.rows
-
-    @property
-    def values(self) -> Mapping[int, frozenset[int]]:
-        return self.block.values
-
-    def may_hold(self, wanted: Patterns) -> bool:
-        return self.block.may_hold(wanted)
 
     def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         paths, layout = self.block.paths(wanted), self.block.layout
@@ -61,25 +44,10 @@ def lasting(block: FileBlock) -> Chosen:
 
 
 @dataclass(frozen=True)
-class Forever(Plain):
+class Forever(Around[Block]):
     """Facts that never expire."""
 
     block: Block
-
-    @property
-    def patterns(self) -> Patterns | None:
-        return self.block.patterns
-
-    @property
-    def rows(self) -> int:
-        return self.block.rows
-
-    @property
-    def values(self) -> Mapping[int, frozenset[int]]:
-        return self.block.values
-
-    def may_hold(self, wanted: Patterns) -> bool:
-        return self.block.may_hold(wanted)
 
     def frame(self, engine: Engine, wanted: Patterns, near: Near | None = None) -> DataFrame | None:
         found = self.block.frame(engine, wanted, near)
