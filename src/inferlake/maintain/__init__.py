@@ -1,6 +1,7 @@
 """Changes to a store, and the reports they come back with."""
 
-from inferlake.maintain.change import Change, Source, Window, apply
+from inferlake.maintain.asked import Change, Source, Window
+from inferlake.maintain.change import apply
 from inferlake.maintain.choice import ALGORITHMS, Algorithm
 from inferlake.maintain.report import ChangeReport
 from inferlake.maintain.verify import VerifyReport, verify

@@ -9,44 +9,35 @@ is closed under its rules. A load is a change that only adds.
 from __future__ import annotations
 
 import itertools
-import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.errors import Conflict, InputError
-from inferlake.input import FEW, Bad, InputFile, Staged, stage, time_sql
-from inferlake.maintain.derive import Derivation
+from inferlake.errors import Conflict
+from inferlake.input import Staged, stage
+from inferlake.maintain.asked import Change, Source
 from inferlake.maintain.repair import Asserted, Repair, Repaired
 from inferlake.maintain.report import ChangeReport
 from inferlake.maintain.rules import ChosenRules, add_constants, chosen_rules
+from inferlake.maintain.sides import Side, Sides
 from inferlake.maintain.windows import WindowRepair
 from inferlake.paths import Place
-from inferlake.plan.sql import id_sql
 from inferlake.progress import Progress, Stopwatch
 from inferlake.rules.load import compiled, read_rules
-from inferlake.session import Engine, peak_memory, union
-from inferlake.store.dictionary import encoded
+from inferlake.session import Engine, peak_memory
 from inferlake.store.facts import Candidates, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import place_facts
 from inferlake.store.store import PURGED, PURGING, RULES, SOUND, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
-from inferlake.store.until import CLOCK, FOREVER, clock, has_expiring
-from inferlake.terms.shape import quoted
+from inferlake.store.until import CLOCK, clock, has_expiring
 
 if TYPE_CHECKING:
     from deltalake.transaction import AddAction
-    from pyspark.sql import DataFrame
 
     from inferlake.parquet import DataFile
 
 _ATTEMPTS = 100
-
-# A change with more predicates than this is compared with every file: the list itself costs.
-_MANY_PREDICATES = 10_000
 
 # So many times fewer triples than stored ones are looked for among those, before the rest is done.
 _FEWER = 4
@@ -54,80 +45,6 @@ _FEWER = 4
 _FRESH_SQL = """
     SELECT part, s, p, o, BIGINT({version}) AS version
     FROM (SELECT part, s, p, o FROM {{placed}} GROUP BY part, s, p, o)"""
-
-_TERMS_SQL = """
-    SELECT s AS id, s_term AS term FROM {triples} UNION SELECT p, p_term FROM {triples}
-    UNION SELECT o, o_term FROM {triples}"""
-
-# The last word on a triple counts.
-_NET_SQL = """
-    SELECT s, p, o, max_by(sign, place) AS sign FROM {changes} GROUP BY s, p, o"""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where triples come from: files, or a frame, of which `FRAME` is then the only file."""
-
-    files: tuple[InputFile, ...] = ()
-    frame: DataFrame | None = None
-    # The column of the frame that has the times of events: a timestamp, or milliseconds.
-    time_column: str | None = None
-
-    @property
-    def timed(self) -> bool:
-        """Whether triples come with the times of their events."""
-        return self.time_column is not None or any(file.timed for file in self.files)
-
-
-@dataclass(frozen=True)
-class Window:
-    """How long what a change adds is to stand, from the time of its event on, in milliseconds.
-
-    Triples that bring no time of their own are events of the time `at`.
-    """
-
-    length: int
-    at: int = 0
-
-    @classmethod
-    def of(cls, length: timedelta, at: int = 0) -> Window:
-        """Return the window of a length; raise `InputError` if it is none."""
-        if not isinstance(length, timedelta) or length < timedelta(milliseconds=1):
-            raise InputError(
-                f"a window is a timedelta of a millisecond or more, not {length!r}:"
-                " timedelta(minutes=10)"
-            )
-        return cls(length // timedelta(milliseconds=1), at)
-
-
-@dataclass(frozen=True)
-class Change:
-    """What is to change. Removals come first, then additions, then patches in their order."""
-
-    add: Source = Source()
-    remove: Source = Source()
-    patch: Source = Source()
-    operation: Literal["load", "update", "rules", "forget", "expire", "stream"] = "load"
-    skip_bad: bool = False
-    # Gets every bad statement, before anything is committed; again if the change is tried again.
-    rejected: Callable[[Iterator[Bad]], None] | None = None
-    # An application's name and the number of its batch.
-    transaction: tuple[str, int] | None = None
-    how: Derivation = field(default_factory=Derivation)
-    # What is added expires, if there is a window; without one it never does.
-    window: Window | None = None
-    # First, what is due at this time goes, in milliseconds since 1970. The clock of a store never
-    # goes back: what comes too late for it is counted, and not stored.
-    clock: int | None = None
-
-    @property
-    def undone(self) -> str:
-        """What a failure says of the store."""
-        return f"nothing was {'loaded' if self.operation == 'load' else 'changed'}"
-
-    @property
-    def files(self) -> tuple[InputFile, ...]:
-        return self.add.files + self.remove.files + self.patch.files
 
 
 def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> ChangeReport:
@@ -195,33 +112,6 @@ def _add_terms(store: Store, engine: Engine, sides: tuple[Staged | None, ...]) -
                 few=staged.few_terms,
             )
     return store.terms.displaced(engine) if displaced is None else displaced
-
-
-@dataclass(frozen=True)
-class _Side:
-    """Triples of a change, as ids with repetitions; one by one if they are few."""
-
-    triples: DataFrame
-    size: int
-    few: frozenset[tuple[int, int, int]] | None
-
-    def distinct(self, *, at_least: int) -> int:
-        """Return how many different triples there are, of which some are known."""
-        if self.few is not None:
-            return len(self.few)
-        if at_least == self.size:
-            return self.size
-        return self.triples.distinct().count()
-
-    def candidates(self, base: Snapshot) -> Candidates:
-        """Return what the log needs to tell which files these can meet."""
-        if not base.files:
-            return Candidates()
-        if self.few is not None:
-            return Candidates(points=self.few)
-        rows = self.triples.select("p").distinct().limit(_MANY_PREDICATES + 1).collect()
-        many = len(rows) > _MANY_PREDICATES
-        return Candidates({} if many else {"p": frozenset(row.p for row in rows)})
 
 
 @dataclass(frozen=True)
@@ -298,61 +188,10 @@ class _Work:
         displaced = _add_terms(self.store, self.engine, sides)
         return replace(self, displaced=displaced, purges=_purges(base))
 
-    # --- What is asked for -----------------------------------------------------------------------
-
-    def _net(self) -> tuple[_Side | None, _Side | None]:
-        """What is added, and what is removed, once the last word on each triple is known."""
-        add, remove, patch = (self._side(name) for name in ("add", "remove", "patch"))
-        if patch is None:
-            if add is not None and remove is not None:
-                left = not_among(self.engine, remove.triples, add.triples)
-                few = None if remove.few is None or add.few is None else remove.few - add.few
-                remove = replace(remove, triples=left, few=few)
-            return add, remove
-        said = [patch.triples]
-        for side, sign, place in ((remove, -1, 0), (add, 1, 1)):
-            if side is not None:
-                order = (f"{sign} AS sign", f"BIGINT({place}) AS place")
-                said.append(side.triples.selectExpr("*", *order))
-        net = self.engine.sql(_NET_SQL, changes=union(said))
-        at = self.folder.child(f"net-{uuid.uuid4().hex}")  # not the first, if rules have changed
-        files = parquet.write(net, at, how=parquet.PASSING)
-        if not files:
-            return None, None
-        schema = "s BIGINT, p BIGINT, o BIGINT, sign INT"
-        net = self.engine.session.read.schema(schema).parquet(at.address)
-        size, ids = parquet.rows(files), ("s", "p", "o")
-        return (
-            _Side(net.where("sign = 1").select(*ids), size, None),
-            _Side(net.where("sign = -1").select(*ids), size, None),
-        )
-
-    def _side(self, name: str) -> _Side | None:
-        staged = self.sides[name]
-        if staged is None:
-            return None
-        kept = ("sign", "place") if name == "patch" else ()
-        if getattr(self.change, name).timed:
-            kept += ("g_term",)
-        rows, few = staged.triples, None if self.displaced else staged.few
-        if name != "add" and (strangers := self._strangers(staged, name)):
-            # To take them for the terms that have their ids would remove the wrong facts.
-            known = " AND ".join(
-                f"{place}_term NOT IN ({', '.join(map(quoted, strangers))})" for place in "spo"
-            )
-            rows, few = rows.where(known), None
-        triples = encoded(self.engine, rows, self.displaced, *kept)
-        return _Side(triples, staged.triples_read, few)
-
-    def _strangers(self, staged: Staged, name: str) -> list[str]:
-        """Return the terms of removals that only share the id of a stored one."""
-        terms, few = staged.terms, staged.few_terms
-        if name == "patch":
-            gone = staged.triples.where("sign = -1")
-            terms, few = self.engine.sql(_TERMS_SQL, triples=gone), None
-            if staged.triples_read <= FEW:
-                few = frozenset((row.id, row.term) for row in terms.collect())
-        return self.store.terms.strangers(self.engine, terms, few)
+    @property
+    def _sides(self) -> Sides:
+        inputs = self.sides, self.displaced, self.folder
+        return Sides(self.store, self.engine, self.change, *inputs)
 
     # --- What comes of it ------------------------------------------------------------------------
 
@@ -371,7 +210,7 @@ class _Work:
 
     def _asserted(self, base: Snapshot, store: Store) -> Asserted:
         """Write the triples that `base` does not have yet, and those it has and is to lose."""
-        add, remove = self._net()
+        add, remove = self._sides.net()
         removed = self._removed(base, store, remove) if remove is not None else ()
         asked = 0 if remove is None else remove.distinct(at_least=parquet.rows(removed))
         if add is None:
@@ -380,7 +219,7 @@ class _Work:
         return Asserted(self._written(base, store, add, near), removed, near, asked)
 
     def _written(
-        self, base: Snapshot, store: Store, add: _Side, candidates: Candidates
+        self, base: Snapshot, store: Store, add: Side, candidates: Candidates
     ) -> tuple[DataFile, ...]:
         facts, version = store.facts, base.version + 1
         placed, parts = place_facts(self.engine, add.triples, add.size)
@@ -396,7 +235,7 @@ class _Work:
                 fresh = not_among(self.engine, fresh, stored)
         return facts.table.write(fresh.sortWithinPartitions("part", "p", "s", "o"), by="part")
 
-    def _removed(self, base: Snapshot, store: Store, remove: _Side) -> tuple[DataFile, ...]:
+    def _removed(self, base: Snapshot, store: Store, remove: Side) -> tuple[DataFile, ...]:
         facts, candidates = store.facts, remove.candidates(base)
         if not facts.files(base, "asserted", 1, candidates):
             return ()
@@ -428,7 +267,7 @@ class _Work:
         """Do the work on a version of which some facts expire."""
         with watch.phase("derive"):
             repair = WindowRepair(self._repair(base, store, watch), base, self._clock(base))
-            lasted = repair.run(self._said())
+            lasted = repair.run(self._sides.said())
         found = lasted.counts
         return _Done(
             lasted.repaired,
@@ -440,30 +279,6 @@ class _Work:
             found.late,
             self._clock(base),
         )
-
-    def _said(self) -> DataFrame | None:
-        """Return what is said of triples: sign, place, and until when what is added stands."""
-        frames = []
-        orders = {"remove": ("-1 AS sign", "BIGINT(0) AS place")}
-        orders["add"] = ("1 AS sign", "BIGINT(1) AS place")
-        for name in ("remove", "add", "patch"):
-            side = self._side(name)
-            if side is not None:
-                order = orders.get(name, ("sign", "place"))
-                until = f"{self._until(name)} AS until"
-                frames.append(side.triples.selectExpr("s", "p", "o", *order, until))
-        return union(frames) if frames else None
-
-    def _until(self, name: str) -> str:
-        """Return SQL for the time until which what is added stands."""
-        window = self.change.window
-        if window is None:
-            return id_sql(FOREVER)
-        at = id_sql(window.at)
-        if getattr(self.change, name).timed:
-            at = f"coalesce({time_sql('g_term')}, {at})"
-        latest = FOREVER - 1 - window.length  # a time beyond is as good, and would overflow
-        return f"least({at}, {id_sql(latest)}) + {id_sql(window.length)}"
 
     def _told_the_time(self, base: Snapshot, watch: Stopwatch) -> ChangeReport:
         """Report that it is later already than the time a change was to bring."""

@@ -17,7 +17,8 @@ import pyoxigraph as ox
 
 from inferlake.errors import Conflict, InputError
 from inferlake.input import FRAME
-from inferlake.maintain.change import Change, Source, apply
+from inferlake.maintain.asked import Change, Source
+from inferlake.maintain.change import apply
 from inferlake.progress import Progress, Stopwatch, counted, one_line
 from inferlake.rules.load import compiled
 from inferlake.session import Engine, union
