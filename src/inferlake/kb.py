@@ -38,6 +38,7 @@ from inferlake.store.compact import Compacted, compact_facts, compact_terms
 from inferlake.store.facts import TRIPLE, TRIPLE_ARITY, argument_columns
 from inferlake.store.failures import explained
 from inferlake.store.layout import RDF_TYPE
+from inferlake.store.store import RESERVED
 from inferlake.store.table import Snapshot
 from inferlake.store.until import clock
 from inferlake.store.vacuum import Vacuumed, vacuum
@@ -472,7 +473,8 @@ class KnowledgeBase:
         """Return the version before the last change, behind which files may have been arranged."""
         for one in self._store.history():
             if one.version <= later.version and one.operation not in ARRANGING:
-                return max(0, one.version - 1)
+                # What a vacuum has taken cannot be compared with.
+                return min(later.version, max(one.version - 1, self._store.oldest_kept()))
         return 0
 
     def export_changes(
@@ -734,7 +736,10 @@ def _window(
     """Return how long additions stand, or None if for ever."""
     if window is None:
         if at is not None or time_column is not None:
-            raise InputError("a time of events is of use with a window only: add window=…")
+            raise InputError(
+                "a time of events is of use with a window only: give one too, window=… or"
+                " --window 10m"
+            )
         return None
     lasting = Window.of(window)
     if not (_listed(add) or _listed(patch)):
@@ -758,6 +763,8 @@ def _checked(transaction: Any) -> tuple[str, int] | None:
     match transaction:
         case None:
             return None
+        case (str(name), int()) if name.startswith(RESERVED):
+            raise InputError(f"a transaction's name must not begin with {RESERVED}: take another")
         case (str(name), int(number)):
             return name, number
         case _:

@@ -319,10 +319,11 @@ def _quiet_imports() -> Iterator[None]:
 
 def local_settings() -> dict[str, str]:
     """Return the settings of a local Spark, sized to this machine."""
-    heap = max(1, machine_memory() // 2 // 2**30)
+    # Half the machine: the rest is for Python workers, Sail and the page cache. Spark's own variable
+    # goes before.
+    heap = os.environ.get("SPARK_DRIVER_MEMORY") or f"{max(1, machine_memory() // 2 // 2**30)}g"
     return {
-        # Half the machine: the rest is for Python workers, Sail and the page cache.
-        "spark.driver.memory": f"{heap}g",
+        "spark.driver.memory": heap,
         # Throughput matters here, pauses do not. Spark's generated methods can be longer than what
         # the JVM compiles by default; one pair of loads was 7 % faster so, which may be noise.
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:-DontCompileHugeMethods",

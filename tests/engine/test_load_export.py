@@ -186,6 +186,27 @@ def test_a_bad_line_among_many_files_is_told_with_its_place(
     assert (report.read, report.bad_count) == (3000, 1)
 
 
+def test_a_bad_graph_among_many_files_is_told_with_its_place(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    for n in range(10):
+        line = numbered(range(n, n + 1)).replace(" .", f" <{EX}/g> .")
+        other = f"<{EX}/a> <{EX}/b> <{EX}/c> <no-iri> .\n" if n == 7 else ""
+        (tmp_path / f"{n}.nq").write_text(line * 300 + other)
+    with pytest.raises(InputError, match=r"7\.nq:301:"):
+        kb.load(*sorted(tmp_path.glob("*.nq")))
+
+
+def test_many_files_of_different_compressions(kb: KnowledgeBase, tmp_path: Path) -> None:
+    expected = many_files(tmp_path / "mixed", last="")
+    for n in (2, 5):
+        text = (tmp_path / "mixed" / f"{n}.nt").read_bytes()
+        (tmp_path / "mixed" / f"{n}.nt.gz").write_bytes(gzip.compress(text))
+        (tmp_path / "mixed" / f"{n}.nt").unlink()
+    assert kb.load(tmp_path / "mixed").read == 3000
+    assert exported(kb, tmp_path) == expected
+
+
 def test_large_loads_are_cut_into_files_that_can_be_pruned(
     kb: KnowledgeBase, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +317,8 @@ def test_arguments_are_checked(tmp_path: Path) -> None:
         kb.load("x.nt", on_error="ignore")  # type: ignore[arg-type]
     (tmp_path / "some.nt").write_text(numbered(range(1)))
     kb.load(tmp_path / "some.nt")
+    with pytest.raises(InputError, match="must not begin with inferlake-"):
+        kb.load(tmp_path / "some.nt", transaction=("inferlake-clock", 4_000_000_000_000))
     with pytest.raises(InputError, match="no layer 'assertd'"):
         kb.facts("assertd")  # type: ignore[arg-type]
     for version in (-1, 7):

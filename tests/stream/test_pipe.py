@@ -15,8 +15,9 @@ import pytest
 
 from inferlake.errors import InputError
 from inferlake.kb import KnowledgeBase
+from inferlake.stream.state import State
 
-from .conftest import facts, line, name
+from .conftest import facts, line, name, put
 
 
 def _triple(n: int):
@@ -64,6 +65,35 @@ def test_a_bad_line_may_end_it(sail_kb: KnowledgeBase):
     running = stream.start(pipe=io.BytesIO(b"bad\n"))
     with pytest.raises(InputError, match="no statement"):
         running.await_termination()
+
+
+def test_only_what_a_pipe_made_is_removed(sail_kb: KnowledgeBase, tmp_path: Path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / ".keep").write_text("")
+    with pytest.raises(InputError, match=r"holds \.keep and is no checkpoint"):
+        sail_kb.stream("-", checkpoint=str(mine)).start(pipe=io.BytesIO(b""))
+    assert (mine / ".keep").exists()
+    sail_kb.load(put(tmp_path / "some.nt", [line(_triple(1))]))
+    State.open(sail_kb._store, "sensors", None, None).close()  # that of a DataFrame
+    with pytest.raises(InputError, match="a stream from a DataFrame, not -"):
+        sail_kb.stream("-", name="sensors").start(pipe=io.BytesIO(b""))
+    assert (tmp_path / "kb" / "streams" / "sensors" / "stream.json").exists()
+
+
+def test_a_line_means_the_same_whatever_stands_beside_it(tmp_path: Path):
+    """Plain statements are N-Quads, also in a batch that has lines of RDF Patch."""
+    good = ['<e:s><e:p>"x".', '<e:s> <e:p> "a"@en<e:g> .', "<e:s> <e:p> <e:o> ."]
+    bad = ["<e:s> <e:p> <e:q>", "<e:s> <e:p> 42 .", "<e:s> a <e:C> .", "<_:x> <e:p> <e:o> ."]
+    found = []
+    for beside in ("", "A <e:a> <e:b> <e:c> .\n"):
+        kb = KnowledgeBase(tmp_path / f"kb{len(beside)}", engine="sail", rules="none")
+        text = "".join(f"{one}\n" for one in (*good, *bad)) + beside
+        running = kb.stream("-", trigger="once").start(pipe=io.BytesIO(text.encode()))
+        running.process_all_available()
+        assert running.summary.bad == len(bad)
+        found.append(facts(kb) - {("<e:a>", "<e:b>", "<e:c>")})
+    assert found[0] == found[1] and len(found[0]) == len(good)
 
 
 @pytest.mark.slow

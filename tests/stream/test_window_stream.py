@@ -348,7 +348,7 @@ def test_what_cannot_be_a_window(tmp_path: Path):
     cases: dict[str, dict[str, Any]] = {
         "of use with a window only": {"time_column": "ts"},
         "a millisecond or more": {"window": timedelta(seconds=-1)},
-        "is a timedelta": {"window": 600},
+        "not 600; write timedelta": {"window": 600},
         "one of a streaming DataFrame": {"window": WINDOW, "time_column": "ts"},
     }
     for expected, options in cases.items():

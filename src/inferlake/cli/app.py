@@ -69,6 +69,11 @@ class Settings:
         finally:
             watching.close()
 
+    def note(self, line: str) -> None:
+        """Tell what a command is about to do, if that takes a while."""
+        if not self.json and not self.quiet:
+            print(line, file=sys.stderr)
+
     def say(self, line: str, data: Any) -> None:
         """End a command: its one line, or its data as JSON."""
         if self.json:
@@ -206,21 +211,31 @@ def history(settings: Settings, kb: str, as_json: bool) -> None:
 def _print_history(versions: list[VersionInfo]) -> None:
     print(
         f"{'version':>7}  {'time (UTC)':19}  {'operation':9}  {'added':>12}  {'removed':>9}"
-        f"  {'derived':>12}  {'engine':6}  rules"
+        f"  {'derived':>12}  {'withdrawn':>9}  {'engine':6}  rules"
     )
     oldest = max((one.info.get("oldest_kept", 0) for one in versions), default=0)
     for one in versions:
         when = one.time.strftime("%Y-%m-%d %H:%M:%S")
         added, removed = one.info.get("added", 0), one.info.get("removed", 0)
-        engine = one.info.get("engine", "") + (" (vacuumed)" if one.version < oldest else "")
-        derived = one.info.get("derived", 0)
-        rules = ", ".join(one.info.get("rules", {}).get("names", ()))
-        if "clock" in one.info:
-            rules += f"; clock at {shown_time(one.info['clock'])}"
+        derived, withdrawn = one.info.get("derived", 0), one.info.get("withdrawn", 0)
+        notes = [", ".join(one.info.get("rules", {}).get("names", ())), *_notes(one)]
+        if one.version < oldest:
+            notes.append("vacuumed")
         print(
             f"{one.version:>7}  {when}  {one.operation:9}  {added:>12,}  {removed:>9,}"
-            f"  {derived:>12,}  {engine:6}  {rules}"
+            f"  {derived:>12,}  {withdrawn:>9,}  {one.info.get('engine', ''):6}"
+            f"  {'; '.join(filter(None, notes))}"
         )
+
+
+def _notes(one: VersionInfo) -> Iterator[str]:
+    """Yield what else there is to say of a version."""
+    if one.info.get("algorithm") == "rebuild" and one.info.get("withdrawn"):
+        yield "everything derived again"
+    if one.info.get("expired"):
+        yield f"{counted(one.info['expired'], 'fact')} expired"
+    if "clock" in one.info:
+        yield f"clock at {shown_time(one.info['clock'])}"
 
 
 @cli.command()

@@ -215,10 +215,10 @@ def _show(settings: Settings, recording: Recording, plot: str | None) -> None:
     from inferlake.bench.plots import draw
     from inferlake.bench.run import shown
 
-    if plot is not None:
-        for picture in draw(recording, Path(plot)):
-            print(f"drew {picture}", file=sys.stderr)
     if settings.json:
         settings.say("", recording.as_dict())
     else:
         print(shown(recording))
+    if plot is not None:
+        for picture in draw(recording, Path(plot)):
+            print(f"drew {picture}", file=sys.stderr)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 _SHOWN = 12
 
+_ALWAYS = ("batch", "version", "lines", "asserted", "derived", "seconds")
 _COLUMNS = (
     *("batch", "version", "lines", "bad", "late", "expired", "asserted", "derived", "seconds"),
-    "lag",
-    *("rows read", "files read", "engine"),
+    *("lag", "rows read", "files", "folded", "engine"),
 )
 
 
@@ -59,31 +60,37 @@ def _nothing(report: BatchReport) -> None: ...
 
 
 def _table(reports: deque[BatchReport]) -> Table:
-    table = Table(caption="Ctrl-C ends after the batch in hand")
-    for name in _COLUMNS:
-        table.add_column(name, justify="right")
-    for one in reports:
-        table.add_row(*_cells(one))
+    """Return a table of batches; columns in which nothing stands are left out."""
+    table = Table(
+        caption="Ctrl-C ends after the batch in hand",
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
+    rows = [_cells(one) for one in reports]
+    shown = [name for name in _COLUMNS if name in _ALWAYS or any(row[name] for row in rows)]
+    for name in shown:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(row[name] for name in shown))
     return table
 
 
-def _cells(one: BatchReport) -> list[str]:
-    files = f"{one.files_read:,} of {one.files_stored:,}"
-    if one.files_folded:
-        files += f" ({one.files_folded:,} folded)"
-    return [
-        "" if one.batch is None else str(one.batch),
-        str(one.version),
-        "again" if one.repeated else f"{one.lines:,}",
-        *(f"{number:,}" if number else "" for number in (one.bad, one.late, one.expired)),
-        f"+{one.added:,} -{one.removed:,}",
-        f"+{one.derived:,} -{one.withdrawn:,}",
-        f"{one.seconds:.2f}",
-        "" if one.lag is None else _age(one.lag),
-        f"{one.rows_read:,}",
-        files,
-        one.engine,
-    ]
+def _cells(one: BatchReport) -> dict[str, str]:
+    counts = {"bad": one.bad, "late": one.late, "expired": one.expired, "folded": one.files_folded}
+    return {
+        "batch": "" if one.batch is None else str(one.batch),
+        "version": str(one.version),
+        "lines": "again" if one.repeated else f"{one.lines:,}",
+        **{name: f"{number:,}" if number else "" for name, number in counts.items()},
+        "asserted": f"+{one.added:,} -{one.removed:,}",
+        "derived": f"+{one.derived:,} -{one.withdrawn:,}",
+        "seconds": f"{one.seconds:.2f}",
+        "lag": "" if one.lag is None else _age(one.lag),
+        "rows read": f"{one.rows_read:,}",
+        "files": f"{one.files_read:,}/{one.files_stored:,}",
+        "engine": one.engine,
+    }
 
 
 def _age(seconds: float) -> str:

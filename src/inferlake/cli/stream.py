@@ -73,6 +73,8 @@ def stream_command(
         settings.opened(kb, watched=False) as opened,
         view(as_json=settings.json, quiet=settings.quiet) as show,
     ):
+        when = "" if source == "-" else ", as soon as Spark is there"
+        settings.note(f"following {source}{when}")
         started = opened.stream(source, rules=rules or None, **options).start(listener=show)
         done = attended(started)
     settings.say(str(done), done.as_dict())

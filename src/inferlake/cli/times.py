@@ -21,7 +21,7 @@ class Duration(click.ParamType):
             return value
         found = re.fullmatch(r"(\d+)([smhdw]?)", value)
         if not found or (not found[2] and int(found[1])):
-            self.fail(f"{value!r} is no length of time; write 7d, 12h or 0", param, ctx)
+            self.fail(f"{value!r} is no length of time; write 30s, 10m, 12h, 7d or 0", param, ctx)
         return timedelta(seconds=int(found[1]) * _UNITS.get(found[2], 1))
 
 

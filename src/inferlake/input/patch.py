@@ -185,6 +185,9 @@ class _Patch:
             self.prefixes.pop(dropped[1], None)
         else:
             message = "no line of RDF Patch; write A or D with three or four terms, or PA, PD, TX"
+            if self.takes_plain and is_plain(raw):
+                yield self._bad(line, raw, *_refusal(raw))
+                return
             if self.takes_plain:
                 message = f"no statement, and {message}"
             yield self._bad(line, raw, f"{message}, TC, TA, H")
@@ -218,21 +221,30 @@ class _Patch:
         return error(self.number, message, line, column, raw.decode(errors="replace"))
 
 
-def statement_spans(raw: bytes) -> tuple[int, tuple[int, int] | None] | None:
-    """Return where the object of a line ends, and from where to where its graph is, if it has one.
+class Spans(NamedTuple):
+    """A line that adds or deletes: where its object ends, and where its graph is, if it has one."""
 
-    None for a line that adds and deletes nothing, or cannot be read.
+    text: bytes
+    end: int
+    graph: tuple[int, int] | None
+
+
+def statement_spans(raw: bytes) -> Spans | None:
+    """Return a line of a stream with the places of its terms.
+
+    None for one that adds and deletes nothing, or cannot be read.
     """
     found = _matched(raw, plain=True)
     if found is None:
         return None
+    text = found.string if is_plain(raw) else raw
 
     def span(name: str) -> tuple[int, int]:
         start, end = found.span(name)
-        angled = raw[end : end + 1] == b">"  # a blank node, matched without its angles
+        angled = text[end : end + 1] == b">"  # a blank node, matched without its angles
         return start - angled, end + angled
 
-    return span("o")[1], span("g") if found["g"] else None
+    return Spans(text, span("o")[1], span("g") if found["g"] else None)
 
 
 def _is_idle(raw: bytes) -> bool:
@@ -254,9 +266,43 @@ def _change(line: int, raw: bytes, *, plain: bool) -> _Change | None:
 
 
 def _matched(raw: bytes, *, plain: bool) -> re.Match[bytes] | None:
-    """Find the terms of a line that adds or deletes, with every one where it was."""
+    """Find the terms of a line that adds or deletes, with every one where it was.
+
+    A plain statement is N-Quads, and nothing else that Turtle or RDF Patch would let pass: what it
+    means must not depend on the lines beside it. If it has no spaces, it gets some.
+    """
+    if plain and is_plain(raw):
+        spaced = _respaced(raw)
+        return None if spaced is None else _PLAIN.fullmatch(raw) or _PLAIN.fullmatch(spaced)
     written = _ANGLED.sub(_plain, raw) if b"<_:" in raw else raw
-    return _CHANGE.fullmatch(written) or (_PLAIN.fullmatch(written) if plain else None)
+    return _CHANGE.fullmatch(written)
+
+
+def is_plain(raw: bytes) -> bool:
+    """Tell whether a line of a stream is to be a statement by itself."""
+    return raw.lstrip().startswith((b"<", b"_:"))
+
+
+def _respaced(raw: bytes) -> bytes | None:
+    """Return a valid line of N-Quads with one space between its terms; None for any other."""
+    try:
+        quads = list(ox.parse(raw, format=ox.RdfFormat.N_QUADS))
+    except (SyntaxError, ValueError):
+        return None
+    if len(quads) != 1 or isinstance(quads[0].object, ox.Triple):
+        return None
+    return f"{quads[0]} .".encode()
+
+
+def _refusal(raw: bytes) -> tuple[str, int | None]:
+    """Return what is wrong with a line that is no statement, and in which column."""
+    try:
+        list(ox.parse(raw, format=ox.RdfFormat.N_QUADS))
+    except SyntaxError as exc:
+        return explained(exc), exc.offset
+    except ValueError as exc:
+        return str(exc), None
+    return "not one statement of N-Triples or N-Quads", None
 
 
 def _plain(found: re.Match[bytes]) -> bytes:

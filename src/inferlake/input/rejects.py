@@ -32,16 +32,17 @@ def rejects(files: tuple[InputFile, ...], errors: DataFrame) -> Iterator[Bad]:
 def _in_full(files: tuple[InputFile, ...], number: int, found: list[Bad]) -> Iterator[Bad]:
     file = files[number]
     by_line: dict[int, list[Bad]] = {}
-    unplaced: set[str] = set()
+    unplaced: dict[str, list[Bad]] = {}
     for bad in found:
         if bad.line is not None:
             by_line.setdefault(bad.line, []).append(bad)
         elif bad.text is not None and file.format in LINE_FORMATS:
-            unplaced.add(bad.text)
+            unplaced.setdefault(bad.text, []).append(bad)
         else:
             yield bad  # of the file as a whole
     if not by_line and not unplaced:
         return
+    placed: set[str] = set()
     for line, raw in _lines(file):
         text = raw.decode(errors="replace")
         for bad in by_line.pop(line, ()):
@@ -50,9 +51,14 @@ def _in_full(files: tuple[InputFile, ...], number: int, found: list[Bad]) -> Ite
             shown = piece.decode(errors="replace")[:SHOWN_TEXT]
             if shown in unplaced:
                 # Another line may begin alike and be right, so the parser tells.
-                yield from _judged(files, number, line, piece)
+                for bad in _judged(files, number, line, piece):
+                    placed.add(shown)
+                    yield bad
     # A parser may count one line more than there are.
     yield from itertools.chain.from_iterable(by_line.values())
+    # What is not found again is told as it is, rather than not at all.
+    for shown, some in unplaced.items():
+        yield from () if shown in placed else some
 
 
 def _lines(file: InputFile) -> Iterator[tuple[int, bytes]]:

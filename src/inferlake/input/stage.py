@@ -213,7 +213,8 @@ class _Stage:
                 return None, None
             if not split.filled("rest") and not any(f.maxs["blank"] for f in split.files):
                 seen = self._seen(split.frame, "seen-together")
-                if seen is None or not _some_odd(seen):
+                odd = seen is not None and _some_odd(seen)
+                if not odd and not _odd_graphs(split):
                     return split, seen
             self.progress.advance(size=-sum(self.files[n].size for n in by_engine))
         split = self._split(by_engine, "split", self._lines)
@@ -411,6 +412,14 @@ def _some_odd(seen: _Written) -> bool:
     return any(not file.mins.get("canonical") for file in seen.files)
 
 
+def _odd_graphs(split: _Written) -> bool:
+    """Tell whether the names of graphs need a parser; those are not among the terms."""
+    if not split.filled("g_term"):
+        return False
+    doubtful = f"g_term IS NOT NULL AND NOT {is_canonical_sql('g_term')}"
+    return bool(split.frame.where(doubtful).limit(1).collect())
+
+
 def _decided(split: _Written, odd: DataFrame | None) -> DataFrame:
     """Return the split rows all of whose terms are canonical."""
     rows = split.frame.where("rest IS NULL") if split.filled("rest") else split.frame
@@ -423,13 +432,20 @@ def _decided(split: _Written, odd: DataFrame | None) -> DataFrame:
 
 
 def _jobs(files: tuple[InputFile, ...], numbers: list[int]) -> Iterator[list[int]]:
-    """Cut the numbers of `files` into jobs of one format, some files and some bytes each."""
+    """Cut the numbers of `files` into jobs of one kind, some files and some bytes each.
+
+    Sail reads files of different compressions in one scan as if all had that of the first.
+    """
+
+    def kind(n: int) -> tuple[str, str]:
+        return files[n].format, files[n].compression or ""
+
     limit = max(_BYTES_A_JOB, sum(files[n].size for n in numbers) // _JOBS)
     job: list[int] = []
     size = 0
-    for n in sorted(numbers, key=lambda n: (files[n].format, n)):
+    for n in sorted(numbers, key=lambda n: (kind(n), n)):
         full = len(job) == _FILES_A_JOB or size + files[n].size > limit
-        if job and (full or files[n].format != files[job[0]].format):
+        if job and (full or kind(n) != kind(job[0])):
             yield job
             job, size = [], 0
         job.append(n)

@@ -13,8 +13,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-import pyoxigraph as ox
-
 from inferlake.errors import InputError
 from inferlake.input.locate import Bad
 from inferlake.input.patch import statement_spans
@@ -74,29 +72,17 @@ def stamped(line: bytes, at: int | None) -> bytes:
     """
     found = statement_spans(line)
     if found is None:
-        line = _respaced(line)
-        found = statement_spans(line)
-        if found is None:
-            return line
+        return line
+    line = found.text
     if at is None:
         return line if line.lstrip().startswith(b"D") else TIMELESS.encode() + line
-    end, graph = found
+    end, graph = found.end, found.graph
     if graph is None:
         return line[:end] + f" {time_term(at)}".encode() + line[end:]
     start, end = graph
     named = line[start:end]
     said = _IRI.encode() + named[1:-1] if named.startswith(b"<") else _NAME.encode() + named
     return line[:start] + f"{_TIME}{at}".encode() + said + b">" + line[end:]
-
-
-def _respaced(line: bytes) -> bytes:
-    """Return a valid line of N-Quads with one space between its terms; any other as it is."""
-    try:
-        quads = list(ox.parse(line, format=ox.RdfFormat.N_QUADS))
-    except (SyntaxError, ValueError):
-        return line
-    whole = len(quads) == 1 and not isinstance(quads[0].object, ox.Triple)
-    return f"{quads[0]} .".encode() if whole else line
 
 
 def as_it_came(bad: Bad) -> Bad:

@@ -45,8 +45,8 @@ class Window:
         """Return the window of a length; raise `InputError` if it is none."""
         if not isinstance(length, timedelta) or length < timedelta(milliseconds=1):
             raise InputError(
-                f"a window is a timedelta of a millisecond or more, not {length!r}:"
-                " timedelta(minutes=10)"
+                f"a window is a length of time of a millisecond or more, not {length!r}; write"
+                " timedelta(minutes=10), or --window 10m"
             )
         return cls(length // timedelta(milliseconds=1), at)
 

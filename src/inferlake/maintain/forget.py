@@ -65,7 +65,10 @@ class ForgetReport:
 
     def _told(self) -> list[str]:
         if not self.known:
-            return [f"nothing names {self.subject}", f"still version {self.version}"]
+            return [
+                f"nothing names {self.subject} (IRIs are written in full)",
+                f"still version {self.version}",
+            ]
         told = [self._done]
         if not self.dry_run:
             told.append(f"version {self.version}")

@@ -75,7 +75,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Moved:
-    """Log entries, and how many facts come to and leave the derived layer."""
+    """Log entries, and how many facts come to and leave the derived layer, before their time."""
 
     actions: tuple[AddAction, ...] = ()
     derived: int = 0
@@ -137,8 +137,8 @@ def moves(
             actions += store.facts.actions(files, kind.layer, sign=kind.sign, relation=name)
             if kind.layer == "derived" and not kind.time:
                 sums[kind.sign] += parquet.rows(files)
-    due = parquet.total(changed.at, changed.files, "due")
-    return Moved(tuple(actions), sums[1], sums[-1], due)
+    due, expired = (parquet.total(changed.at, changed.files, name) for name in ("due", "expired"))
+    return Moved(tuple(actions), sums[1], sums[-1] - expired, due)
 
 
 def _changed(
@@ -153,6 +153,8 @@ def _changed(
     full = placed.selectExpr("*", *_rows(0), *_rows(1))
     flags = [f"IF({kind.where}, BIGINT(1), BIGINT(0)) AS m{n}" for n, kind in enumerate(_KINDS)]
     some = " OR ".join(f"{flag} = 1" for flag in _FLAGS)
+    # Of what leaves the derived layer, that whose time has come is told apart.
+    flags.append("IF(d0 AND NOT d1 AND due = 1, BIGINT(1), BIGINT(0)) AS expired")
     rows = full.selectExpr(*columns, *_TIMES, *flags, "due").where(f"{some} OR due = 1")
     at, files = queries.scratch.write_whole(rows)
     found = FileBlock(queries.layout, at, files, None)

@@ -70,7 +70,8 @@ class ChangeReport:
         if self.expired and self.operation != "expire":
             parts.append(f"{counted(self.expired, 'fact')} expired")
         if self.late:
-            parts.append(f"{counted(self.late, 'event')} came too late")
+            at = "" if self.clock is None else f" for the clock at {shown_time(self.clock)}"
+            parts.append(f"{counted(self.late, 'event')} came too late{at}")
         if self.bad_count:
             parts.append(f"skipped {counted(self.bad_count, 'bad statement')}")
         if self.graphs_dropped:

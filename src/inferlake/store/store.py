@@ -44,6 +44,9 @@ RULES = "rules"
 # The key under which a commit says whether its version breaks no constraint.
 SOUND = "sound"
 
+# How the names of our own applications begin.
+RESERVED = "inferlake-"
+
 # The applications under which the facts' log says that terms are about to be purged, and that they
 # were, each with the number of that commit; and up to which version.
 PURGING = "inferlake-purging"

@@ -73,7 +73,10 @@ class StreamOptions:
         if self.window is not None:
             Window.of(self.window)  # refuses what is none
         elif self.time_column is not None:
-            raise InputError("a time_column is of use with a window only: add window=…")
+            raise InputError(
+                "a time_column is of use with a window only: give one too,"
+                " window=timedelta(minutes=10)"
+            )
         if self.on_error not in get_args(OnError):
             choices = " or ".join(get_args(OnError))
             raise InputError(f"on_error is {choices}, not {self.on_error!r}")

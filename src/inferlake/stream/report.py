@@ -68,10 +68,11 @@ class BatchReport:
         expired = f"expired {self.expired:,}, " if self.expired else ""
         lag = "" if self.lag is None else f", lag {self.lag:.1f} s"
         folded = f"; folded {counted(self.files_folded, 'file')}" if self.files_folded else ""
+        again = " (all of it, by rebuild)" if self.algorithm == "rebuild" and self.withdrawn else ""
         return (
             f"batch {self.batch}: {counted(self.lines, 'line')}{bad};"
             f" {expired}asserted +{self.added:,} -{self.removed:,},"
-            f" derived +{self.derived:,} -{self.withdrawn:,}; version {self.version}"
+            f" derived +{self.derived:,} -{self.withdrawn:,}{again}; version {self.version}"
             f" ({self.seconds:.2f} s on {self.engine}{lag}; read {self.rows_read:,} rows of"
             f" {self.files_read:,} of {self.files_stored:,} files){folded}"
         )

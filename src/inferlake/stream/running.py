@@ -157,7 +157,11 @@ class SparkStream:
         if failure is None:
             ended: Any = self._query.exception()
             if ended is not None:
-                raise EngineError(f"spark ended the stream: {ended}") from ended
+                cause = (str(ended).splitlines() or [""])[0]
+                raise EngineError(
+                    f"{self._writer.state.at.address}: spark ended the stream: {cause}; if it reads"
+                    " from elsewhere than before, give it another name or checkpoint"
+                ) from ended
         elif isinstance(failure, InferlakeError):
             raise failure
         elif not isinstance(failure, Stopped):

@@ -29,6 +29,7 @@ from inferlake.stream.state import State
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_ANY_AGE = "36500d"
 _FILE_COLUMNS = "path STRING, modificationTime TIMESTAMP, length BIGINT, content BINARY"
 
 # Beside pyspark, whose version it must have.
@@ -73,11 +74,19 @@ class Folder:
         return _short(self.at.address.rsplit("/", 1)[-1], self.at.address)
 
     def frame(self, session: SparkSession) -> DataFrame:
-        if self.at.info().type != pafs.FileType.Directory:
+        found = self.at.info().type
+        if found == pafs.FileType.File:
+            raise InputError(
+                f"{self.at.address}: a file; a stream follows a folder. Load it, or pipe it in: -"
+            )
+        if found != pafs.FileType.Directory:
             raise InputError(f"{self.at.address}: no such folder; make it, or check the path")
-        suffixes = ",".join(s.removeprefix(".") for s in (*FORMATS, *CHANGE_FORMATS))
-        compressed = ",".join(COMPRESSIONS)
+        known = [s.removeprefix(".") for s in (*FORMATS, *CHANGE_FORMATS)]
+        suffixes = ",".join([*known, *map(str.upper, known)])
+        compressed = ",".join([*COMPRESSIONS, *map(str.upper, COMPRESSIONS)])
         reader = session.readStream.format("binaryFile").schema(_FILE_COLUMNS)
+        # A file that is moved here keeps its time: Spark would pass over one older than a week.
+        reader = reader.option("maxFileAge", _ANY_AGE)
         reader = reader.option("pathGlobFilter", f"*.{{{suffixes}}}{{,{compressed}}}")
         if self.max_files is not None:
             reader = reader.option("maxFilesPerTrigger", self.max_files)

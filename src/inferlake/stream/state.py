@@ -30,6 +30,7 @@ from inferlake.stream.letters import DeadLetters
 from inferlake.stream.mend import last_commit, mend
 
 _IDENTITY = "stream.json"
+_LOCK = ".lock"
 
 
 @dataclass
@@ -100,10 +101,19 @@ class State:
     def close(self) -> None:
         """Let others have the folder, and remove it if nothing in it is of further use."""
         if self.run is not None and not self.at.child("dead-letters").exists():
-            self.at.remove()
+            self._remove()
         if self.lock is not None:
             self.lock.close()
             self.lock = None
+
+    def _remove(self) -> None:
+        """Delete what this run has made, and the folder if nothing else is in it."""
+        self.spool.remove()
+        for name in (_IDENTITY, _LOCK):
+            with suppress(FileNotFoundError):
+                self.at.filesystem.delete_file(self.at.child(name).path)
+        with suppress(OSError):  # somebody's files are in it
+            self.at.remove_if_empty()
 
     def _agree(self, store: Store) -> None:
         """Mend the checkpoint, and make sure that the knowledge base is not behind it."""
@@ -123,7 +133,7 @@ class State:
 def _locked(at: Place) -> IO[str] | None:
     if is_remote(at.address):
         return None
-    lock = Path(at.path, ".lock").open("a")  # noqa: SIM115  (open as long as the stream is)
+    lock = Path(at.path, _LOCK).open("a")  # noqa: SIM115  (open as long as the stream is)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as exc:
@@ -141,13 +151,15 @@ def _identity(at: Place, source: str | None) -> str:
     if file.exists():
         with file.filesystem.open_input_stream(file.path) as stream:
             said = json.loads(stream.read())
-        if source is not None and said["source"] not in (None, source):
+        if said["source"] != source:
+            before, now = (one or "a DataFrame" for one in (said["source"], source))
             raise InputError(
-                f"{at.address}: the checkpoint of a stream from {said['source']}, not {source};"
+                f"{at.address}: the checkpoint of a stream from {before}, not {now};"
                 " choose another name or checkpoint"
             )
         return said["id"]
-    strangers = [f.base_name for f in at.files()]
+    everything = at.filesystem.get_file_info(pafs.FileSelector(at.path))
+    strangers = sorted({info.base_name for info in everything} - {_LOCK, f".{_IDENTITY}"})
     if strangers:
         raise InputError(
             f"{at.address}: holds {strangers[0]} and is no checkpoint of a stream of ours;"

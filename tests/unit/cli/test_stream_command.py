@@ -34,8 +34,8 @@ def test_a_line_a_batch_and_the_totals(stream, capsys: pytest.CaptureFixture[str
     lines = "".join(_LINE.format(n) for n in range(3)) + "oops\n"
     kb = stream(lines, after=("--max-lines", "2", "--trigger", "available-now", "--rules", "none"))
     out, err = capsys.readouterr()
-    first, second, total = err.splitlines()
-    assert out == ""
+    begun, first, second, total = err.splitlines()
+    assert out == "" and begun == "following -"
     assert first.startswith("batch 0: 2 lines; asserted +2 -0, derived +0 -0; version 1 (")
     assert second.startswith("batch 1: 2 lines, 1 bad; asserted +1 -0")
     assert "2 batches of 4 lines; 1 bad line in " in total and "(p95)" in total
