@@ -13,8 +13,8 @@ from inferlake.session import Engine, Sessions, has_java
 
 # Tests are many small plans: the JVM's second compiler would cost more time than it saves.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
-# Several JVMs are at work at a time, those of killed processes among them: none may take half of the
-# machine, as one alone would.
+# Several JVMs are at work at a time, those of killed processes among them: none may take half of
+# the machine, as one alone would.
 os.environ.setdefault("SPARK_DRIVER_MEMORY", "3g")
 
 ROOT = Path(__file__).resolve().parent.parent

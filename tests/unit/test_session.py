@@ -177,6 +177,9 @@ def test_memory_is_that_of_the_machine_or_of_the_container_around(
 def test_local_spark_gets_half_the_memory_and_at_least_a_gibibyte(
     machine: pytest.MonkeyPatch,
 ) -> None:
+    machine.setenv("SPARK_DRIVER_MEMORY", "5g")
+    assert session.local_settings()["spark.driver.memory"] == "5g"
+    machine.delenv("SPARK_DRIVER_MEMORY")
     assert session.local_settings()["spark.driver.memory"] == "8g"
     machine.setattr(session, "machine_memory", lambda: GIB)
     assert session.local_settings()["spark.driver.memory"] == "1g"
