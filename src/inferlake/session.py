@@ -319,8 +319,8 @@ def _quiet_imports() -> Iterator[None]:
 
 def local_settings() -> dict[str, str]:
     """Return the settings of a local Spark, sized to this machine."""
-    # Half the machine: the rest is for Python workers, Sail and the page cache. Whoever sets Spark's
-    # own variable knows better.
+    # Half the machine: the rest is for Python workers, Sail and the page cache. Who sets the
+    # variable of Spark's own knows better.
     heap = os.environ.get("SPARK_DRIVER_MEMORY") or f"{max(1, machine_memory() // 2 // 2**30)}g"
     return {
         "spark.driver.memory": heap,
