@@ -326,7 +326,9 @@ def test_what_was_never_there_is_told_and_changes_nothing(sail: KnowledgeBase) -
         report = sail.forget(name("nobody"), dry_run=dry_run)
         assert (report.asserted, report.derived, report.left) == (0, 0, 0)
         assert report.version == sail.version == before
-        assert str(report).startswith(f"nothing names {name('nobody')}; still version {before}")
+        assert str(report).startswith(
+            f"nothing names {name('nobody')} (IRIs are written in full); still version {before}"
+        )
     assert sail.vacuum(NOW).terms == 0
 
 
