@@ -473,8 +473,7 @@ class KnowledgeBase:
         """Return the version before the last change, behind which files may have been arranged."""
         for one in self._store.history():
             if one.version <= later.version and one.operation not in ARRANGING:
-                # What a vacuum has taken cannot be compared with.
-                return min(later.version, max(one.version - 1, self._store.oldest_kept()))
+                return max(0, one.version - 1)
         return 0
 
     def export_changes(
