@@ -331,6 +331,8 @@ def local_settings() -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(2 * cores()),
         # Ids are uniform hashes, so hash joins of ids never meet skew and need no sort.
         "spark.sql.join.preferSortMergeJoin": "false",
+        # Beyond 32 files Spark looks each up in a task of its own, for every frame made of them.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         # Everything is local: there is nobody to show a page to, and its port may be taken.
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
