@@ -77,6 +77,11 @@ class StreamOptions(Options):
     universities: int = 5
     batches: int = 60
     compact_every: int = 10
+    removals: bool = False
+    verify: bool = False
+    # Instead of batches: triples a second, and for how many seconds each.
+    rates: tuple[int, ...] = ()
+    seconds: int = 60
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from inferlake.bench.materialize import PHASES
 from inferlake.bench.record import Recording, Row
+from inferlake.bench.steady import PART
 from inferlake.bench.stream import HOWS
 from inferlake.bench.tables import grouped, spread
 from inferlake.errors import InputError
@@ -152,7 +153,14 @@ def _updates(rows: Sequence[Row]) -> Iterator[Plot]:
 
 
 def _stream(rows: Sequence[Row]) -> Iterator[Plot]:
-    for (engine,), some in grouped((r for r in rows if r.get("batch")), "engine").items():
+    steady = [row for row in rows if row.get("part") == PART and "batch" in row]
+    lags = [
+        Line(f"{rate:,} triples/s", range(1, len(some) + 1), [row["lag"] or 0.0 for row in some])
+        for (rate,), some in grouped(steady, "rate").items()
+    ]
+    yield Plot("stream-lags", "A steady stream", "batch", "lag in seconds", lags)
+    batches = (row for row in rows if row.get("batch") and "how" in row)
+    for (engine,), some in grouped(batches, "engine").items():
         for what, name in (("seconds", "seconds a batch"), ("rows_read", "rows fetched a batch")):
             lines = []
             for how in HOWS:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inferlake.bench import materialize, peers, scale, stream, updates
-from inferlake.bench.options import MaterializeOptions, Options
+from inferlake.bench.options import MaterializeOptions, Options, StreamOptions
 from inferlake.bench.record import Recording, Row
 from inferlake.bench.tables import Table
 from inferlake.errors import JavaMissing
@@ -39,7 +39,9 @@ def run(
     tell: Callable[[str], None] = lambda line: None,
 ) -> Recording:
     """Run a benchmark, and record each row as it comes: in `file`, if one is given."""
-    if "spark" in options.engines and options.master is None:
+    if isinstance(options, StreamOptions) and options.rates:
+        require_java()  # Structured Streaming is Spark's
+    elif "spark" in options.engines and options.master is None:
         _require_java()
     if isinstance(options, MaterializeOptions):
         peers.require(options.peers, options.peer_python)
@@ -63,7 +65,9 @@ def _line(turn: int, row: Row) -> str:
     """Return a row in short, for who watches."""
     names = ("part", "engine", "peer", "universities", "update", "way", "size", "algorithm")
     words = [
-        f"{row[name]}" for name in (*names, "how", "batch", "command") if row.get(name) is not None
+        f"{row[name]}"
+        for name in (*names, "rate", "how", "batch", "command")
+        if row.get(name) is not None
     ]
     seconds = row.get("seconds", row.get("file_seconds"))
     took = row.get("error") or (f"{seconds:.2f} s" if seconds is not None else "done")

@@ -6,11 +6,12 @@ quarter of data and schema is there at first, the rest comes in batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from inferlake.bench import steady
 from inferlake.bench.data import lines_of
 from inferlake.bench.measure import numbers, store, timed
 from inferlake.bench.options import StreamOptions
@@ -20,7 +21,6 @@ from inferlake.bench.record import Row
 from inferlake.bench.tables import Table, error_of, grouped, ratio, spread
 from inferlake.generate.lubm_schema import axioms
 from inferlake.kb import KnowledgeBase
-from inferlake.maintain import ChangeReport
 
 How = Literal["repair", "rebuild"]
 HOWS: tuple[How, ...] = ("repair", "rebuild")
@@ -28,12 +28,18 @@ HOWS: tuple[How, ...] = ("repair", "rebuild")
 # What is there before the first batch.
 INITIAL = 0.25
 
+# One triple in so many goes again, if batches take back.
+_TAKEN_BACK = 10
+
 # Batches to a line of the table.
 _LINE = 10
 
 
 def rows(options: StreamOptions, turn: int) -> Iterator[Row]:
-    """Yield every batch, repaired and rebuilt, in one turn."""
+    """Yield every batch, repaired and rebuilt, in one turn; or those of steady streams."""
+    if options.rates:
+        yield from steady.rows(options)
+        return
     files = [str(file) for file in sorted(options.data.lubm(options.universities).glob("*.nt*"))]
     for engine in options.engines:
         named = {
@@ -45,6 +51,8 @@ def rows(options: StreamOptions, turn: int) -> Iterator[Row]:
             "files": files,
             "batches": options.batches,
             "compact_every": options.compact_every,
+            "removals": options.removals,
+            "verify": options.verify,
             **options.engine,
         }
         case = Case("stream.batches_of", named, given)
@@ -62,11 +70,15 @@ def batches_of(
     files: Sequence[str],
     batches: int,
     compact_every: int,
+    removals: bool,
+    verify: bool,
     **where: Any,
 ) -> Iterator[Row]:
     """Load the first quarter as batch 0, apply the others, and check the end.
 
-    Both ways take turns, each in a store of its own: a slow minute of the machine is both's.
+    Both ways take turns, each in a store of its own: a slow minute of the machine is both's. With
+    `removals`, a batch also takes back a share of what the one before it brought; `verify` checks
+    what each batch leaves.
     """
     initial, later = cut(list(lines_of(files)), axioms(), batches)
     with store(engine, **where) as (_, folder):
@@ -78,10 +90,16 @@ def batches_of(
         for how, kb in stores.items():
             seconds, report = timed(lambda kb=kb: kb.load(first, rules=profile))
             yield {"how": how, "batch": 0, **numbers(report, seconds)}
-        for number, lines in enumerate(later, 1):
-            batch = _written(folder / "batch.nt", lines)
+        for number, (before, lines) in enumerate(pairwise([initial, *later]), 1):
+            batch = {"add": _written(folder / "batch.nt", lines)}
+            if removals:
+                # The latest are data or schema of that batch alone, with no blank nodes to meet.
+                gone = [line for line in before[::-_TAKEN_BACK] if "_:" not in line]
+                batch["remove"] = _written(folder / "gone.nt", gone[: len(lines) // _TAKEN_BACK])
             for how, kb in stores.items():
                 row = _applied(kb, batch, number, how)
+                if verify:
+                    row["right"] = kb.verify().ok
                 if compact_every and number % compact_every == 0:
                     row["compact_seconds"] = sum(kb.compact().seconds.values())
                 yield {"how": how, "batch": number, **row}
@@ -89,8 +107,13 @@ def batches_of(
             yield {"how": how, "part": "end", **_end(kb)}
 
 
-def _applied(kb: KnowledgeBase, batch: Path, number: int, how: How) -> Row:
-    seconds, report = timed(lambda: apply_batch(kb, batch, number, how))
+def _applied(kb: KnowledgeBase, batch: Mapping[str, Path], number: int, how: How) -> Row:
+    """Apply one batch, once, as a stream does."""
+    algorithm = "rebuild" if how == "rebuild" else "auto"
+    once = ("bench-stream", number)
+    seconds, report = timed(
+        lambda: kb.update(**batch, transaction=once, algorithm=algorithm)  # type: ignore[arg-type]
+    )
     return numbers(report, seconds)
 
 
@@ -98,12 +121,6 @@ def _end(kb: KnowledgeBase) -> Row:
     stats = kb.stats()
     counts = {"asserted": stats.asserted, "implied": stats.derived, "files": stats.files}
     return {**counts, "right": kb.verify().ok}
-
-
-def apply_batch(kb: KnowledgeBase, batch: Path, number: int, how: How) -> ChangeReport:
-    """Apply one batch, once, as a stream does with lines that only add."""
-    algorithm = "rebuild" if how == "rebuild" else "auto"
-    return kb.update(add=batch, transaction=("bench-stream", number), algorithm=algorithm)
 
 
 def _written(file: Path, lines: Sequence[str]) -> Path:
@@ -135,7 +152,9 @@ def cut(
 
 
 def tables(found: Sequence[Row]) -> list[Table]:
-    """Return seconds and rows by batch, the sums, and the published figures."""
+    """Return seconds and rows by batch, the sums, and the published figures; or lags by rate."""
+    if any(row.get("part") == steady.PART for row in found):
+        return steady.tables(found)
     made = [_by_batch(engine, some) for (engine,), some in grouped(found, "engine").items()]
     return [*made, _sums(found), _paper()]
 
@@ -219,9 +238,10 @@ def _sums(found: Sequence[Row]) -> Table:
     lines = []
     for (engine, how), some in grouped(found, "engine", "how").items():
         if how is None:  # of the process that both run in
-            lines.append([engine, "", *(None for _ in range(7)), error_of(some)])
+            lines.append([engine, "", *(None for _ in range(8)), error_of(some)])
             continue
         end = next((row for row in some if row.get("part") == "end"), {})
+        checks = [row["right"] for row in some if "right" in row]
         totals = _totals([row for row in some if "batch" in row], how)
         rebuilt = _totals([r for r in found if "batch" in r and r["engine"] == engine], "rebuild")
         mine, theirs = (max(one.values(), default=0.0) for one in (totals, rebuilt))
@@ -232,7 +252,9 @@ def _sums(found: Sequence[Row]) -> Table:
                 len(totals),
                 mine,
                 theirs / mine if mine and len(rebuilt) == len(totals) else None,
-                *(end.get(name) for name in ("asserted", "implied", "files", "right")),
+                *(end.get(name) for name in ("asserted", "implied", "files")),
+                all(checks) if checks else None,
+                len(checks),
                 error_of(some),
             ]
         )
@@ -248,6 +270,7 @@ def _sums(found: Sequence[Row]) -> Table:
             "derived",
             "files",
             "right",
+            "checks",
             "problem",
         ),
         lines,

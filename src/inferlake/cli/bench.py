@@ -151,10 +151,25 @@ def updates(settings: Settings, **asked: Any) -> None:
     show_default=True,
     help="Fold small files after so many batches, in both ways; 0 for never.",
 )
+@click.option("--removals", is_flag=True, help="Take back a tenth of the batch before, too.")
+@click.option("--verify", is_flag=True, help="Check what every batch leaves, not just the last.")
+@click.option(
+    "--rates",
+    type=Several(number=True),
+    default=(),
+    help="Instead: feed a folder at these triples a second, in turn, while the stream keeps up.",
+)
+@click.option(
+    "--seconds",
+    type=click.IntRange(4, 900),  # a stream keeps the reports of its last thousand batches
+    default=60,
+    show_default=True,
+    help="How long to feed at each rate.",
+)
 @_common("sail")
 @click.pass_obj
 def stream(settings: Settings, **asked: Any) -> None:
-    """Batches of data and schema, one after another, repaired and rebuilt."""
+    """Batches of data and schema, one after another, repaired and rebuilt; or steady streams."""
     from inferlake.bench.options import StreamOptions
 
     _run(settings, "stream", StreamOptions, asked)

@@ -13,6 +13,7 @@ from inferlake.bench.plots import draw, plots
 from inferlake.bench.process import Case
 from inferlake.bench.record import Recording, machine, read
 from inferlake.bench.run import BENCHMARKS, shown
+from inferlake.bench.steady import is_held
 from inferlake.bench.stream import cut
 from inferlake.bench.tables import Table, ratio, spread
 from inferlake.errors import InputError
@@ -147,6 +148,45 @@ def test_a_stream_is_told_in_lines_of_batches() -> None:
     ]
     assert lines(text, "11-12")[0][3:8] == ["3", "1 (1-1)", "1 (1-1)", "12", "36"]
     assert lines(text, "sail", "repair", "yes")[0][3:5] == ["12", "3"]
+
+
+STEADY: dict[str, Any] = {"part": "steady", "universities": 1, "profile": "rdfs"}
+
+
+def test_steady_streams_are_told_by_rate() -> None:
+    batch = {"lines": 10, "seconds": 0.5, "engine": "sail"}
+    made = recording("stream")
+    made.rows = [
+        *({**STEADY, "rate": 10, "batch": n, "lag": 1.0 + n, **batch} for n in range(2)),
+        {**STEADY, "rate": 10, "held": True, "late": 1.5},
+        {**STEADY, "rate": 20, "batch": 2, "lag": 9.0, **batch},
+        {**STEADY, "rate": 20, "held": False, "late": 9.5},
+        {**STEADY, "right": True},
+    ]
+    text = shown(made)
+    held, lost = lines(text, "sail")
+    assert held == ["10", "2", "20", "0.5", "0.5", "1", "2", "2", "1.5", "yes", "sail"]
+    assert lost[-3:-1] == ["9.5", "NO"]
+    assert "equals a rebuild" in text
+    (plot,) = plots("stream", made.rows)
+    assert [list(line.ys) for line in plot.lines] == [[1.0, 2.0], [9.0]]
+
+
+@pytest.mark.parametrize(
+    ("lags", "late", "held"),
+    [
+        ([2.0, 2.0, 2.0, 2.0], 2.0, True),
+        ([2.0, 2.0, 3.9, 4.0], 2.0, True),
+        ([2.0, 2.0, 4.0, 4.1], 2.0, False),
+        ([2.0, 2.0, 2.0, 2.0], 4.1, False),
+        ([2.0], 1.0, False),
+        ([], 0.0, False),
+    ],
+)
+def test_a_rate_is_held_while_the_lag_does_not_grow(
+    lags: list[float], late: float, held: bool
+) -> None:
+    assert is_held(lags, late) == held
 
 
 def test_scale_is_told_beside_the_other_engine() -> None:

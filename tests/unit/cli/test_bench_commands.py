@@ -55,7 +55,7 @@ def university(number: int) -> str:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of data, complete, in which universities are a thousand times smaller."""
     folder = tmp_path_factory.mktemp("data")
-    for first, count in ((0, 1), (0, 2), (data._ELSEWHERE, 1), (data._ELSEWHERE, 2)):
+    for first, count in ((0, 1), (0, 2), (1, 1), (data._ELSEWHERE, 1), (data._ELSEWHERE, 2)):
         made = folder / f"lubm-{first}-{first + count - 1}"
         made.mkdir()
         for number in range(first, first + count):
@@ -130,6 +130,35 @@ def test_a_stream_is_repaired_to_what_a_rebuild_gives(tiny: Path, tmp_path: Path
     assert repaired["asserted"] == rebuilt["asserted"] == 315
     assert repaired["implied"] == rebuilt["implied"]
     assert "rebuild / repair" in result.stdout
+
+
+def test_batches_that_also_remove_are_right_every_time(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    result = run(
+        *("bench", "stream", "--universities", "1", "--batches", "3", "--removals", "--verify"),
+        *("--data", tiny, "--json", file),
+    )
+    assert result.exit_code == 0, result.output
+    rows = recorded(file)["rows"]
+    assert [row["right"] for row in rows if row.get("batch")] == [True] * 6
+    repaired, rebuilt = (row for row in rows if row.get("part") == "end")
+    assert 290 < repaired["asserted"] == rebuilt["asserted"] < 315
+    assert repaired["implied"] == rebuilt["implied"]
+
+
+def test_a_steady_stream_is_followed_and_right(tiny: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    result = run(
+        *("bench", "stream", "--universities", "1", "--rates", "5", "--seconds", "4"),
+        *("--data", tiny, "--json", file),
+    )
+    assert result.exit_code == 0, result.output
+    rows = recorded(file)["rows"]
+    batches = [row for row in rows if "batch" in row]
+    assert sum(row["lines"] for row in batches) == 20
+    assert all(row["lag"] > 0 for row in batches)
+    assert [row["rows_stored"] for row in rows if row.get("right")] == [315 + 5 * 5 + 20]
+    assert "left over" in result.stdout
 
 
 def test_scale_takes_several_sizes(tiny: Path, tmp_path: Path) -> None:
@@ -224,6 +253,7 @@ def test_a_file_that_is_no_recording_is_told(text: str, tmp_path: Path) -> None:
         ("scale", "--universities", "0"),
         ("updates", "--algorithms", "bf,magic"),
         ("stream", "--batches", "0"),
+        ("stream", "--rates", "fast"),
     ],
     ids=" ".join,
 )
