@@ -264,7 +264,10 @@ def forget_command(settings: Settings, kb: str, subject: str, dry_run: bool) -> 
     """
     with settings.opened(kb) as opened:
         report = opened.forget(subject, dry_run=dry_run)
-    settings.say(str(report), report.as_dict())
+    if dry_run and settings.quiet and not settings.json:
+        print(report)  # it is what was asked for
+    else:
+        settings.say(str(report), report.as_dict())
 
 
 def _tell(settings: Settings, report: ChangeReport, *, fail: bool = False) -> None:

@@ -11,13 +11,13 @@ import os
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from typing import IO
 
 from inferlake.errors import EngineError, InferlakeError, InputError
 from inferlake.stream.batch import Batch
-from inferlake.stream.report import BatchReport, StreamReport
+from inferlake.stream.report import StreamReport
+from inferlake.stream.running import RunningStream
 from inferlake.stream.spool import Message, spooled
 from inferlake.stream.writer import Writer
 
@@ -27,7 +27,7 @@ _LOOK_SECONDS = 0.1
 _BLOCK = 1 << 16
 
 
-class PipeStream:
+class PipeStream(RunningStream):
     """A thread that cuts lines into batches, and one that reads them."""
 
     def __init__(self, writer: Writer, source: IO[bytes]) -> None:
@@ -96,18 +96,6 @@ class PipeStream:
             if until is None and options.trigger.kind == "every":
                 until = time.monotonic() + options.trigger.seconds
         self._ended = self._stopping.is_set()
-
-    @property
-    def reports(self) -> deque[BatchReport]:
-        return self._writer.reports
-
-    @property
-    def last(self) -> BatchReport | None:
-        return self.reports[-1] if self.reports else None
-
-    @property
-    def summary(self) -> StreamReport:
-        return self._writer.summary
 
     @property
     def is_active(self) -> bool:

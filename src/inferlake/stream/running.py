@@ -6,8 +6,9 @@ import logging
 import signal
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from inferlake.errors import EngineError, InferlakeError
 from inferlake.session import is_engine_failure
@@ -31,43 +32,45 @@ def _not_ours(record: logging.LogRecord) -> bool:
     return not isinstance(raised, InferlakeError | Stopped)
 
 
-class RunningStream(Protocol):
+class RunningStream(ABC):
     """A stream at work, whatever its source."""
+
+    _writer: Writer
 
     @property
     def reports(self) -> deque[BatchReport]:
         """The reports of the last thousand batches, oldest first."""
-        ...
+        return self._writer.reports
 
     @property
     def last(self) -> BatchReport | None:
         """The report of the last batch."""
-        ...
+        return self.reports[-1] if self.reports else None
 
     @property
     def summary(self) -> StreamReport:
         """What it has done since it started."""
-        ...
+        return self._writer.summary
 
     @property
+    @abstractmethod
     def is_active(self) -> bool:
         """Whether it may still take a batch."""
-        ...
 
+    @abstractmethod
     def stop(self) -> StreamReport:
         """End it after the batch in hand, and return what it did; raise what ended it before."""
-        ...
 
+    @abstractmethod
     def await_termination(self, timeout: float | None = None) -> bool:
         """Wait for the end, at most so many seconds, and tell whether it came; raise a failure."""
-        ...
 
+    @abstractmethod
     def process_all_available(self) -> None:
         """Wait until all that is there now is committed."""
-        ...
 
 
-class SparkStream:
+class SparkStream(RunningStream):
     """A query of Structured Streaming whose batches become versions."""
 
     def __init__(self, writer: Writer, source: SparkSource, frame: DataFrame) -> None:
@@ -104,18 +107,6 @@ class SparkStream:
             raise
         finally:
             spool.remove()
-
-    @property
-    def reports(self) -> deque[BatchReport]:
-        return self._writer.reports
-
-    @property
-    def last(self) -> BatchReport | None:
-        return self.reports[-1] if self.reports else None
-
-    @property
-    def summary(self) -> StreamReport:
-        return self._writer.summary
 
     @property
     def is_active(self) -> bool:
