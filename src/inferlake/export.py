@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -24,11 +24,17 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 
 
-def export(store: Store, facts: DataFrame, output: str | None, watch: Stopwatch) -> int:
+def export(
+    store: Store,
+    facts: DataFrame,
+    output: str | None,
+    watch: Stopwatch,
+    check: Callable[[], None],
+) -> int:
     """Write `facts` (subject, predicate, object) to `output` and return how many there are.
 
     `output` is a `.nt` or `.nt.gz` file, a folder, or None for standard output. A file appears when
-    it is complete.
+    it is complete. What `check` raises once the facts are read keeps everything from appearing.
     """
     suffix = None if output is None else _suffix(output, (".nt.gz", ".nt"))
     if suffix not in (None, "", ".nt", ".nt.gz"):
@@ -39,6 +45,7 @@ def export(store: Store, facts: DataFrame, output: str | None, watch: Stopwatch)
     with store.staging() as folder:
         with watch.phase("decode"):
             parts = _lines(lines, folder, zipped=suffix == ".nt.gz")
+            check()
         with watch.phase("write"):
             if output is None:
                 return _copy(parts, sys.stdout.buffer)
@@ -52,13 +59,15 @@ def export_patch(
     changes: Iterable[DataFrame],
     output: str | None,
     watch: Stopwatch,
+    check: Callable[[], None],
     *,
     header: str | None = None,
 ) -> int:
     """Write the lines of changes as one transaction of an RDF Patch, and return how many they are.
 
     `output` is a `.rdfp` or `.rdfp.gz` file, or None for standard output, where a reader sees the
-    whole transaction at once. A `header` is a line before it.
+    whole transaction at once. A `header` is a line before it. What `check` raises once the changes
+    are read keeps everything from appearing.
     """
     suffix = None if output is None else _suffix(output, (".rdfp.gz", ".rdfp"))
     if suffix not in (None, ".rdfp", ".rdfp.gz"):
@@ -71,6 +80,7 @@ def export_patch(
             for number, lines in enumerate(changes):
                 parts += _lines(lines, folder.child(str(number)), zipped=zipped)
             parts.append(_line(folder.child("end"), "TC .", zipped=zipped))
+            check()
         with watch.phase("write"):
             others = len(begin) + 1
             if output is None:

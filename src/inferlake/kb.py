@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from inferlake import maintain
@@ -447,8 +448,9 @@ class KnowledgeBase:
         with explained(self._store.place, engine, "the rest was not written"):
             lines = [found.lines(change) for change in ("removed", "added")]
             header = f'H version "{found.later}" .'
-            count = export_patch(self._store, lines, None, watch, header=header)
-            found.require_files()
+            count = export_patch(
+                self._store, lines, None, watch, found.require_files, header=header
+            )
         return ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
 
     def changes(
@@ -490,8 +492,7 @@ class KnowledgeBase:
             found = self.changes(from_version, to_version, layer)
             target = None if output is None else os.fspath(output)
             lines = [found.lines(change) for change in ("removed", "added")]
-            count = export_patch(self._store, lines, target, watch)
-            found.require_files()
+            count = export_patch(self._store, lines, target, watch, found.require_files)
         return ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
 
     def facts(self, layer: LayerChoice = "all") -> DataFrame:
@@ -520,9 +521,11 @@ class KnowledgeBase:
         engine = self._sessions.for_change(self._store.text_size(snapshot))
         watch = Stopwatch(self._progress)
         with explained(self._store.place, engine, "nothing was exported"):
-            facts = self._store.terms.decode(engine, self._encoded(engine, snapshot, layer))
-            count = export(self._store, facts, None if output is None else os.fspath(output), watch)
-            self._store.require_files(snapshot)
+            terms = self._store.terms.table.snapshot()
+            facts = self._store.terms.decode(engine, self._encoded(engine, snapshot, layer), terms)
+            target = None if output is None else os.fspath(output)
+            check = partial(self._store.require_files, snapshot, terms)
+            count = export(self._store, facts, target, watch, check)
         return ExportReport(snapshot.version, count, engine.name, watch.seconds)
 
     def stats(self) -> Stats:

@@ -8,12 +8,15 @@ import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from inferlake.errors import InputError, NotAStore, VersionNotFound
+import inferlake.export
+from inferlake.errors import InputError, NotAStore, StoreError, VersionNotFound
 from inferlake.kb import KnowledgeBase, LayerChoice
 from inferlake.session import Engine
+from inferlake.store.table import Table
 
 EX = "http://example.org/"
 TYPE = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
@@ -207,6 +210,60 @@ def test_a_version_that_was_vacuumed_is_told(sail: KnowledgeBase, tmp_path: Path
                 call(version)
     assert not (tmp_path / "out.rdfp").exists()
     assert changed(sail, sail.version) == NOTHING
+
+
+def test_files_that_a_vacuum_takes_from_under_a_reader_are_told(
+    sail: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sail takes missing files for empty ones: rows would be missing, and nobody told."""
+    held = sail.changes(0, 1)
+    sail.forget(f"{EX}tom")
+
+    def vacuumed(*args: Any, **kwargs: Any) -> Any:
+        sail.vacuum(timedelta(0))
+        return written(*args, **kwargs)
+
+    written = inferlake.export._lines
+    monkeypatch.setattr("inferlake.export._lines", vacuumed)
+    with pytest.raises(StoreError, match="a vacuum deleted files while they were read: do it"):
+        sail.export(tmp_path / "all.nt")
+    assert not (tmp_path / "all.nt").exists()
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="a vacuum deleted files"):
+        list(held)
+    assert sail.export(tmp_path / "all.nt").triples == len(facts(sail)) > 0
+
+
+def test_a_patch_that_would_lack_rows_does_not_appear(
+    sail: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def vacuumed(*args: Any, **kwargs: Any) -> Any:
+        sail.compact()
+        sail.vacuum(timedelta(0))
+        return written(*args, **kwargs)
+
+    written = inferlake.export._lines
+    monkeypatch.setattr("inferlake.export._lines", vacuumed)
+    with pytest.raises(StoreError, match="a vacuum deleted files"):
+        sail.export_changes(tmp_path / "out.rdfp", 0, 1)
+    assert not (tmp_path / "out.rdfp").exists()
+
+
+def test_a_vacuum_keeps_no_version_that_a_compaction_has_just_replaced(
+    sail: KnowledgeBase, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sail.load(put("more.nt", is_a("kit", "Cat")))
+    before, expired = sail.version, Table.expired
+
+    def compacted(table: Table, *args: int) -> list[str]:
+        if sail.version == before:
+            sail.compact()
+        return expired(table, *args)
+
+    monkeypatch.setattr(Table, "expired", compacted)
+    sail.vacuum(timedelta(0))
+    with pytest.raises(VersionNotFound, match=f"version {before} was vacuumed"):
+        sail.changes(before)
 
 
 def test_other_arguments_are_checked(sail: KnowledgeBase, tmp_path: Path) -> None:

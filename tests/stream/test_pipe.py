@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -58,6 +62,29 @@ def test_a_slice_of_time_and_an_end_that_is_asked_for(sail_kb: KnowledgeBase, tm
         sink.close()
     assert facts(sail_kb) == {_triple(n) for n in range(3)}
     assert not list((tmp_path / "kb" / "streams").iterdir()), "nothing is left of it"
+
+
+@pytest.mark.parametrize("trigger", ["50ms", "once"])
+def test_an_end_that_is_asked_for_while_lines_keep_coming(sail_kb: KnowledgeBase, trigger: str):
+    read, write = os.pipe()
+    ended = threading.Event()
+
+    def feed(sink: IO[bytes]) -> None:
+        numbers = itertools.count()
+        with suppress(BrokenPipeError), sink:
+            while not ended.is_set():
+                sink.write(f"{line(_triple(next(numbers) % 1000))}\n".encode() * 100)
+
+    feeder = threading.Thread(target=feed, args=(os.fdopen(write, "wb"),), daemon=True)
+    running = sail_kb.stream("-", trigger=trigger).start(pipe=os.fdopen(read, "rb"))
+    feeder.start()
+    time.sleep(0.5)
+    stopping = threading.Thread(target=running.stop, daemon=True)
+    stopping.start()
+    stopping.join(60)
+    assert not stopping.is_alive() and feeder.is_alive()
+    assert running.summary.added == len(facts(sail_kb)) > 0
+    ended.set()
 
 
 def test_a_bad_line_may_end_it(sail_kb: KnowledgeBase):

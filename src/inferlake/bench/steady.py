@@ -95,7 +95,7 @@ def fed(
             if not held:
                 break
         running.stop()
-        yield {"right": kb.verify().ok, "rows_stored": kb.stats().asserted}
+        yield {"right": kb.verify().ok, "asserted": kb.stats().asserted}
 
 
 def is_held(lags: Sequence[float], late: float) -> bool:

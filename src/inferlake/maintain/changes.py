@@ -38,9 +38,11 @@ class Changes:
     frame: DataFrame
     _store: Store = field(repr=False)
     _snapshots: tuple[Snapshot, ...] = field(repr=False)
+    _terms: Snapshot = field(repr=False)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.frame.toLocalIterator())
+        yield from self.frame.toLocalIterator()
+        self.require_files()
 
     def lines(self, change: str) -> DataFrame:
         """Return the lines of an RDF Patch for what was added, or removed."""
@@ -51,7 +53,7 @@ class Changes:
     def require_files(self) -> None:
         """Raise if files went missing while they were read: rows may then be missing too."""
         for snapshot in self._snapshots:
-            self._store.require_files(snapshot)
+            self._store.require_files(snapshot, self._terms)
 
 
 def changes(
@@ -61,9 +63,10 @@ def changes(
     wanted = set(layers)
     ids = _changed(store, engine, earlier, later, wanted)
     names = {"s": "subject", "p": "predicate", "o": "object"}
-    decoded = store.terms.decode_columns(engine, ids, names, "change")
+    terms = store.terms.table.snapshot()
+    decoded = store.terms.decode_columns(engine, ids, names, "change", snapshot=terms)
     frame = decoded.select("change", *names.values())
-    return Changes(earlier.version, later.version, frame, store, (earlier, later))
+    return Changes(earlier.version, later.version, frame, store, (earlier, later), terms)
 
 
 def followed(

@@ -92,6 +92,7 @@ def verify(
     watch = Stopwatch(progress)
     texts = store.rules_at(snapshot) or ()
     rules = ChosenRules(store, texts, "", compiled(texts))
+    terms = store.terms.table.snapshot()
     with explained(store.place, engine, "nothing was verified"), store.staging() as folder:
         displaced = store.terms.displaced(engine)
         deriver = Deriver(
@@ -110,7 +111,7 @@ def verify(
         if has_expiring(snapshot):
             with watch.phase("times"):
                 found += tuple(_wrong_times(deriver, snapshot, Scratch(folder.child("times"))))
-    store.require_files(snapshot)
+    store.require_files(snapshot, terms)
     return VerifyReport(
         snapshot.version, rules.names, closure.derived, found, engine.name, watch.seconds
     )

@@ -216,19 +216,29 @@ class Dictionary:
             return {}
         return {row.term: row.id for row in self.read(engine, files).collect()}
 
-    def decode(self, engine: Engine, facts: DataFrame) -> DataFrame:
+    def decode(
+        self, engine: Engine, facts: DataFrame, snapshot: Snapshot | None = None
+    ) -> DataFrame:
         """Return `subject, predicate, object, layer` for `facts` (`s, p, o, layer`), by joining."""
-        return self.decode_columns(engine, facts, _TRIPLE_NAMES, "layer")
+        return self.decode_columns(engine, facts, _TRIPLE_NAMES, "layer", snapshot=snapshot)
 
     def decode_columns(
-        self, engine: Engine, facts: DataFrame, names: Mapping[str, str], *kept: str
+        self,
+        engine: Engine,
+        facts: DataFrame,
+        names: Mapping[str, str],
+        *kept: str,
+        snapshot: Snapshot | None = None,
     ) -> DataFrame:
-        """Return the terms of some columns of ids, under new `names`, and columns to keep."""
+        """Return the terms of some columns of ids, under new `names`, and columns to keep.
+
+        Who has to know whether the files were there when they were read gives a `snapshot`.
+        """
         terms = [f"{column}_.term AS {name}" for column, name in names.items()]
         others = [f"facts.{column}" for column in kept]
         joins = [f"JOIN {{terms}} {column}_ ON facts.{column} = {column}_.id" for column in names]
         text = f"SELECT {', '.join(terms + others)} FROM {{facts}} facts {' '.join(joins)}"
-        return engine.sql(text, facts=facts, terms=self.frame(engine))
+        return engine.sql(text, facts=facts, terms=self.frame(engine, snapshot))
 
     def look_up(self, engine: Engine, ids: Iterable[int]) -> dict[int, str]:
         """Return the terms of a few ids, from the files that can hold them."""

@@ -166,10 +166,21 @@ class Store:
                 )
         return snapshot
 
-    def require_files(self, snapshot: Snapshot) -> None:
-        """Raise if files went missing while they were read: Sail takes them for empty ones."""
-        self.facts.table.require(snapshot.files)
-        self.terms.table.require(self.terms.table.snapshot().files)
+    def require_files(self, snapshot: Snapshot, terms: Snapshot | None = None) -> None:
+        """Raise if files went missing while they were read: Sail takes them for empty ones.
+
+        Those of a version's facts, and of the dictionary if it was read, as it was then.
+        """
+        read = [(self.facts.table, snapshot), (self.terms.table, terms)]
+        try:
+            for table, some in read:
+                table.require(some.files if some is not None else ())
+        except StoreError as exc:
+            for table, _ in read:
+                table.require(table.snapshot().files)  # what is worse comes first
+            raise StoreError(
+                f"{self.place.address}: a vacuum deleted files while they were read: do it again"
+            ) from exc
 
     def text_size(self, snapshot: Snapshot) -> int:
         """Return about how many bytes of text a version's facts and the dictionary stand for."""

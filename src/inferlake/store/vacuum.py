@@ -43,9 +43,10 @@ class Vacuumed:
 def vacuum(store: Store, older_than: timedelta) -> Vacuumed:
     """Delete files that only versions older than `older_than` need; whole hours, rounded up."""
     hours = math.ceil(older_than / timedelta(hours=1))
-    oldest = oldest_within(store.history(), datetime.now(UTC) - timedelta(hours=hours))
     tables = (store.facts.table, store.terms.table)
     doomed = [(table, table.expired(hours, _UNCOMMITTED_HOURS)) for table in tables]
+    # Asked afterwards: a version that was current until now may just have lost its files.
+    oldest = oldest_within(store.history(), datetime.now(UTC) - timedelta(hours=hours))
     files = [info for table, names in doomed for info in _infos(table, names)]
     size = sum(info.size for info in files)
     # Announced before anything is deleted: nobody is then led to a version that is half gone.

@@ -6,6 +6,7 @@ can be told from the rest, in these cases and no others:
 - No batch is done, here or in the knowledge base: the stream has not begun. Start over.
 - `offsets/N` is broken, and N is not in the knowledge base: the batch was being planned. Plan it
   again; what it was to read has not been read.
+- `sources/S/M`, the files for one batch, is broken, and no plan has it yet: list them again.
 - `commits/N` is broken, and N is in the knowledge base: do the batch again, which changes nothing.
 - `metadata` is broken: it is but a name that Spark draws for the query. Draw another.
 """
@@ -51,13 +52,31 @@ def mend(checkpoint: Place, applied: int | None) -> bool:
         if applied is None or applied < number or number < max(_numbers(commits)):
             raise _beyond(commits.child(str(number)))
         _drop(commits, number)
-    if bad_sources:
-        raise _beyond(bad_sources[0])
+    for file in bad_sources:
+        _drop_unplanned(offsets, file)
     if no_id:
         _drop(checkpoint, "metadata")
         with metadata.filesystem.open_output_stream(metadata.path, compression=None) as sink:
             sink.write(json.dumps({"id": str(uuid.uuid4())}).encode())
     return True
+
+
+def _drop_unplanned(offsets: Place, file: Place) -> None:
+    """Drop the last entry of a source's log, if no plan goes as far."""
+    path, _, name = file.path.rpartition("/")
+    folder = Place(file.address.rpartition("/")[0], file.filesystem, path)
+    entries = (info.base_name.partition(".")[0] for info in folder.files())
+    last = max((int(entry) for entry in entries if entry.isdigit()), default=-1)
+    planned = (_log_offsets(_text(offsets.child(str(n)))) for n in _numbers(offsets))
+    if not name.isdigit() or int(name) < max([last, *(m + 1 for some in planned for m in some)]):
+        raise _beyond(file)
+    _drop(folder, name)
+
+
+def _log_offsets(plan: str) -> list[int]:
+    """Return how far into the logs of its sources a plan goes."""
+    found = (json.loads(line) for line in plan.splitlines()[2:] if line.startswith("{"))
+    return [int(one["logOffset"]) for one in found if "logOffset" in one]
 
 
 def _beyond(file: Place) -> InputError:

@@ -77,16 +77,18 @@ class PipeStream(RunningStream):
         """Yield the lines of one slice of time, which begins with its first line."""
         options = self._writer.options
         until: float | None = None
+        left: int | None = None  # of what was there when the stream was told to end
         count = 0
         while options.trigger.kind == "once" or count < options.max_lines:
             if until is not None and time.monotonic() >= until:
-                return
+                break
+            if self._stopping.is_set():
+                left = self._lines.qsize() if left is None else left - 1
+                if left <= 0:
+                    break
             try:
-                message = self._lines.get(timeout=0 if self._stopping.is_set() else _LOOK_SECONDS)
+                message = self._lines.get(timeout=_LOOK_SECONDS)
             except queue.Empty:
-                if self._stopping.is_set():
-                    self._ended = True
-                    return
                 continue
             if message is None:
                 self._ended = True

@@ -157,7 +157,7 @@ def test_a_steady_stream_is_followed_and_right(tiny: Path, tmp_path: Path) -> No
     batches = [row for row in rows if "batch" in row]
     assert sum(row["lines"] for row in batches) == 20
     assert all(row["lag"] > 0 for row in batches)
-    assert [row["rows_stored"] for row in rows if row.get("right")] == [315 + 5 * 5 + 20]
+    assert [row["asserted"] for row in rows if row.get("right")] == [315 + 5 * 5 + 20]
     assert "left over" in result.stdout
 
 

@@ -41,6 +41,30 @@ def test_the_plan_of_a_batch_that_was_not_begun(checkpoint: Path):
     assert sorted(p.name for p in (checkpoint / "offsets").iterdir()) == ["0", "1"]
 
 
+def test_a_list_of_files_that_no_plan_has(checkpoint: Path):
+    """Spark lists the files of a batch before it plans it."""
+    log = checkpoint / "sources" / "0"
+    (log / "3").write_text("")
+    (log / ".3.crc").touch()
+    (log / "2.compact").write_text('v1\n{"path":"file:///a"}')
+    assert mend(place(checkpoint), 1)
+    assert sorted(p.name for p in log.iterdir()) == ["0", "1", "2", "2.compact"]
+    assert not mend(place(checkpoint), 1)
+
+
+@pytest.mark.parametrize(("entry", "planned"), [("3", 3), ("3", 4), ("2", 2), ("4.compact", 2)])
+def test_a_list_of_files_that_a_plan_has_is_beyond_mending(
+    checkpoint: Path, entry: str, planned: int
+):
+    log = checkpoint / "sources" / "0"
+    (log / "3").write_text('v1\n{"path":"file:///a"}')
+    (log / entry).write_text("")
+    plan = _PLAN.replace('"logOffset":0', f'"logOffset":{planned}')
+    (checkpoint / "offsets" / "2").write_text(plan)
+    with pytest.raises(InputError, match=f"sources/0/{entry}: damaged"):
+        mend(place(checkpoint), 1)
+
+
 def test_a_commit_that_the_knowledge_base_has(checkpoint: Path):
     (checkpoint / "commits" / "1").write_text("")
     assert mend(place(checkpoint), 1)
