@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from importlib import import_module
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -173,6 +174,17 @@ def test_many_files_keep_their_blank_nodes_apart(kb: KnowledgeBase, tmp_path: Pa
     found = exported(kb, tmp_path)
     assert len([line for line in found if line.startswith("_:")]) == 2
     assert set(found) > set(expected) - set(numbered(range(2400, 2700)).splitlines())
+
+
+def test_large_files_are_read_once(
+    kb: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A blank node in one of them would have all of them read again, one by one."""
+    many_files(tmp_path / "blank", last=f"_:b <{EX}/p> _:b .\n")
+    stage = import_module("inferlake.input.stage")
+    monkeypatch.setattr(stage, "_SMALL_FILE", 1)
+    monkeypatch.setattr(stage._Stage, "_lines_together", None)
+    assert kb.load(tmp_path / "blank").read == 3001
 
 
 @pytest.mark.parametrize("bad", [f"<{EX}/a> <{EX}/b c> .\n", f"<{EX}/a> <{EX}/b> <{EX}/ c> .\n"])

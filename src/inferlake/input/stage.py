@@ -44,8 +44,10 @@ _FILES_A_JOB = 64
 _BYTES_A_JOB = 512 * 2**20
 _JOBS = 20
 
-# From so many files on, they are read as one: a branch of a plan costs more than a small file.
+# From so many files on, they are read as one: a branch of a plan costs more than a file of so few
+# bytes. Larger ones take longer, should it turn out that each has to be read by itself after all.
 _MANY_FILES = 8
+_SMALL_FILE = 8 * 2**20
 
 # Up to so many triples are looked up one by one.
 FEW = 256
@@ -207,7 +209,7 @@ class _Stage:
         from: that of a blank node, or one for the parser.
         """
         by_engine = [n for n, file in enumerate(self.files) if file.split_by_engine]
-        if self.frame is None and len(by_engine) >= _MANY_FILES and not self._has_dates:
+        if self._are_many_small(by_engine):
             split = self._split(by_engine, "together", self._lines_together)
             if split is None:
                 return None, None
@@ -219,6 +221,11 @@ class _Stage:
             self.progress.advance(size=-sum(self.files[n].size for n in by_engine))
         split = self._split(by_engine, "split", self._lines)
         return split, self._seen(split.frame, "seen") if split else None
+
+    def _are_many_small(self, numbers: list[int]) -> bool:
+        if self.frame is not None or self._has_dates or len(numbers) < _MANY_FILES:
+            return False
+        return sum(self.files[n].size for n in numbers) <= _SMALL_FILE * len(numbers)
 
     def _split(
         self, by_engine: list[int], name: str, lines_of: Callable[[list[int]], DataFrame]
