@@ -86,6 +86,10 @@ class Queries:
         if frame is None:
             return None
         pairs = tuple((columns[place], columns[mine]) for place, mine in bound)
+        if not any(mine == self.layout.arguments[0] for _, mine in pairs):
+            # Many facts may be alike but for their first argument, such as members of a class, and
+            # Sail would go through all of them for each fact that meets one.
+            frame = frame.select(*sorted({mine for _, mine in pairs})).distinct()
         return Near(frame, sum(block.rows for block in new), pairs)
 
     def block(self, frame: DataFrame) -> FileBlock | None:

@@ -131,9 +131,7 @@ class _Join:
         if group.parameters:
             self._parameters()
         while pending:
-            # Most shared variables first: a join without any would be a product.
-            shared = {i: sum(self._bound(s) for s in row) for i, row in pending.items()}
-            chosen = max(pending, key=lambda i: (shared[i], -i))
+            chosen = max(pending, key=lambda i: (*self._narrowness(pending[i]), -i))
             self._atom(chosen, pending.pop(chosen))
         for check in group.clause.checks:
             self.filters.append(self._check(check))
@@ -142,6 +140,17 @@ class _Join:
         if self.filters:
             text += " WHERE " + " AND ".join(self.filters)
         self.query.selects.append(text)
+
+    def _narrowness(self, row: Row) -> tuple[bool, int, int]:
+        """Return how few facts an atom may have for what is bound so far: more is fewer.
+
+        A join with nothing of the facts before it would be a product. Of two atoms with as many
+        known places, the one with more constants is narrower: there are few sameAs links of a
+        resource, and a great many resources of its class. Parameters are like constants.
+        """
+        known = sum(isinstance(slot, int) or self._bound(slot) for slot in row)
+        shared = sum(self._bound(slot) and not self._is_parameter(slot) for slot in row)
+        return shared > 0, known, known - shared
 
     def _head(self) -> list[str]:
         head = self.group.clause.head or ()
@@ -205,6 +214,9 @@ class _Join:
 
     def _bound(self, slot: Slot) -> bool:
         return isinstance(slot, str) and slot in self.where
+
+    def _is_parameter(self, slot: Slot) -> bool:
+        return isinstance(slot, str) and self.where[slot].startswith("k.")
 
     def _value(self, slot: Slot) -> str:
         if slot is None:

@@ -20,6 +20,7 @@ from inferlake.plan.sql import (
     add_expansion,
     add_variant,
     add_witnesses,
+    backward,
     id_sql,
     variants,
     witness_variables,
@@ -100,6 +101,23 @@ def test_atoms_that_share_variables_are_joined_before_those_that_do_not() -> Non
     text, _ = select(one, NEW, ALL, ALL)
     assert text.index(" a0 ") < text.index(" a2 ON a2.s = a0.o") < text.index(" a1 ON a1.o = a2.o")
     assert "CROSS" not in text
+
+
+def test_of_atoms_with_as_many_known_places_the_one_with_constants_is_joined_first() -> None:
+    """Who has the same class as x are many, who is the same as x few."""
+    same = Clause("same", ("x", "p", "o"), (("y", "p", "o"), ("y", 6, "x")))
+    text, _ = select(backward(group(same)), NEW, ALL, ALL)
+    assert text.index(" a2 ON a2.o = a0.s") < text.index(" a1 ON a1.s = a2.s")
+
+
+def test_parameters_are_no_facts_to_join_with() -> None:
+    """What x is linked with comes before all members of a class, though the rule names it."""
+    some = [
+        Clause("some", ("x", 2, n), (("x", n + 1, "y"), ("y", 2, n + 2))) for n in range(10, 40, 4)
+    ]
+    text, query = select(backward(group(*some)), NEW, ALL, ALL)
+    assert any(isinstance(one, TableInput) for one in query.inputs.values())
+    assert text.index(" a1 ON a1.s = a0.s") < text.index(" a2 ON a2.s = a1.o")
 
 
 def test_atoms_that_share_nothing_are_a_product() -> None:
