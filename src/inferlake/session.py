@@ -345,6 +345,9 @@ COMMON_SETTINGS = {
     # The progress bar of Spark and ours would overwrite each other.
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Repetitions of ids are many, and told apart in maps of Spark's fast kind as long as they fit.
+    "spark.sql.codegen.aggregate.map.twolevel.partialOnly": "false",
+    "spark.sql.codegen.aggregate.fastHashMap.capacityBit": "20",
     # Checksum files beside ours would be taken for output; Parquet has checksums of its own.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     # Empty success markers would be one more file to list, and to vacuum.

@@ -11,12 +11,14 @@ from inferlake.session import Engine
 from tests.property.closing import close
 
 PREFIX = "@prefix : <e:> .\n"
+INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
+LIMITS = "@schema [?c, :limit, ?n] . "
 
 
 def fact(text: str) -> Fact:
-    """Return a fact of local names: a relation and its terms, or a triple."""
+    """Return a fact of local names and numbers: a relation and its terms, or a triple."""
     name, *terms = text.split()
-    args = tuple(f"<e:{term}>" for term in terms)
+    args = tuple(f'"{t}"^^<{INTEGER}>' if t.isdigit() else f"<e:{t}>" for t in terms)
     return (name, args) if name in ("node", "edge") else ("triple", (f"<e:{name}>", *args))
 
 
@@ -47,6 +49,27 @@ PROGRAMS = {
         "[?x, :b, ?y] :- [?x, :a, ?y] . [?x, :c, ?y] :- [?x, :b, ?y] ."
         "[?x, :a, ?z] :- [?x, :c, ?y], [?y, :c, ?z] . [?x, :d, ?z] :- [?x, :c, ?y], [?y, :a, ?z] .",
         ["u a v", "v a w", "w a x", "x a y"],
+    ),
+    # Values that the schema puts into a rule, one or several, are compared by their texts.
+    "one-limit": (
+        LIMITS + "[?x, :over, ?c] :- [?c, :limit, ?n], [?x, :size, ?m], ?m > ?n .",
+        ["c limit 5", "a size 7", "b size 3"],
+    ),
+    "two-limits": (
+        LIMITS + "[?x, :over, ?c] :- [?c, :limit, ?n], [?x, :size, ?m], ?m > ?n .",
+        ["c limit 5", "d limit 10", "a size 7", "b size 3", "e size 11"],
+    ),
+    "limit-and-constant": (
+        LIMITS + "[?x, :over, ?c] :- [?c, :limit, ?n], [?x, :size, ?m], ?m > ?n, ?n > 6 .",
+        ["c limit 5", "d limit 10", "a size 7", "e size 11"],
+    ),
+    "limits-alone": (
+        LIMITS + "[?c, :above, ?d] :- [?c, :limit, ?n], [?d, :limit, ?m], ?n > ?m .",
+        ["c limit 5", "d limit 10"],
+    ),
+    "broken-limit": (
+        LIMITS + "false :- [?c, :limit, ?n], [?x, :size, ?m], ?m > ?n .",
+        ["c limit 5", "a size 7", "b size 3"],
     ),
 }
 

@@ -144,6 +144,8 @@ class Fixpoint:
         `old` blocks must be closed under the same rules, or those `under`, with all their schema.
         """
         closed, fresh = list(old), list(given)
+        if under == ():  # that says nothing: they are given like others
+            closed, fresh = [], closed + fresh
         for block in (*closed, *fresh):
             self._known.append(block)
         self._closed, self._given = len(closed), len(self.blocks)

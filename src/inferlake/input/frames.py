@@ -74,8 +74,8 @@ def frame_lines(frame: DataFrame, time_column: str | None = None) -> DataFrame:
 # Subject and predicate are one word each, and no term has a line break.
 _ONE_STATEMENT = " AND ".join(
     [
-        "(startswith(subject, '<') OR startswith(subject, '_:')) AND instr(subject, ' ') = 0",
-        "startswith(predicate, '<') AND instr(predicate, ' ') = 0 AND object <> ''",
-        *(f"instr({name}, '\\{end}') = 0" for name in COLUMNS for end in "nr"),
+        "(startswith(subject, '<') OR startswith(subject, '_:')) AND NOT contains(subject, ' ')",
+        "startswith(predicate, '<') AND NOT contains(predicate, ' ') AND object <> ''",
+        *(f"NOT contains({name}, '\\{end}')" for name in COLUMNS for end in "nr"),
     ]
 )

@@ -52,7 +52,7 @@ def split_lines(
         .selectExpr(
             "file",
             # Whether a blank node may be in it; footers tell whether any line has one.
-            "INT(instr(value, '_:') > 0) AS blank",
+            "INT(contains(value, '_:')) AS blank",
             *(f"IF(whole, NULL, {sql}) AS {name}" for name, sql in scoped.items()),
             "IF(whole, value, NULL) AS rest",
         )

@@ -27,7 +27,7 @@ from inferlake.rules.load import compiled, read_rules
 from inferlake.session import Engine, peak_memory
 from inferlake.store.facts import Candidates, not_among
 from inferlake.store.failures import explained
-from inferlake.store.layout import place_facts
+from inferlake.store.layout import ordered, place_facts
 from inferlake.store.store import PURGED, PURGING, RULES, SOUND, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 from inferlake.store.until import CLOCK, clock, has_expiring
@@ -222,10 +222,12 @@ class _Work:
         self, base: Snapshot, store: Store, add: Side, candidates: Candidates
     ) -> tuple[DataFile, ...]:
         facts, version = store.facts, base.version + 1
-        placed, parts = place_facts(self.engine, add.triples, add.size)
-        grouped = placed.repartition(parts, "part")
-        fresh = self.engine.sql(_FRESH_SQL.format(version=version), placed=grouped)
+        placed = place_facts(self.engine, add.triples, add.size)
         there = facts.files(base, "asserted", 1, candidates)
+        # Looking for many stored facts moves the rows once more, so that they are gathered last.
+        last = bool(there) and placed.parts > 1
+        rows = placed.rows if last else placed.gathered().rows
+        fresh = self.engine.sql(_FRESH_SQL.format(version=version), placed=rows)
         if there:
             if add.size * _FEWER < sum(file.rows for file in there):
                 stored = facts.met(self.engine, base, "asserted", add.triples, add.size, candidates)
@@ -233,7 +235,8 @@ class _Work:
             else:
                 stored = facts.live(self.engine, base, "asserted", candidates)
                 fresh = not_among(self.engine, fresh, stored)
-        return facts.table.write(fresh.sortWithinPartitions("part", "p", "s", "o"), by="part")
+        done = replace(placed, rows=fresh)
+        return (done.gathered() if last else done).write(facts.table)
 
     def _removed(self, base: Snapshot, store: Store, remove: Side) -> tuple[DataFile, ...]:
         facts, candidates = store.facts, remove.candidates(base)
@@ -241,7 +244,7 @@ class _Work:
             return ()
         found = facts.met(self.engine, base, "asserted", remove.triples, remove.size, candidates)
         rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
-        return facts.table.write(rows.sortWithinPartitions("p", "s", "o"))
+        return facts.table.write(ordered(rows))
 
     def _repair(self, base: Snapshot, store: Store, watch: Stopwatch) -> Repair:
         scratch = self.folder.child(f"closure-{base.version}")

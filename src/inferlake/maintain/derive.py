@@ -30,6 +30,7 @@ from inferlake.session import Engine
 from inferlake.store import LAYERS, Layer, Store
 from inferlake.store.compact import write_facts
 from inferlake.store.facts import Candidates, argument_columns, not_among
+from inferlake.store.layout import ordered
 from inferlake.store.table import Snapshot
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class TableScratch(Scratch):
         assert self.store is not None
         table = self.store.facts.table
         rows = frame.selectExpr("s", "p", "o", f"BIGINT({self.version}) AS version")
-        files = table.write(rows.sortWithinPartitions("p", "s", "o"))
+        files = table.write(ordered(rows))
         self.written += [file.path for file in files]
         return table.place, files
 

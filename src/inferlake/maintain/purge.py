@@ -153,9 +153,8 @@ class _Purge:
         if unused:
             removed += plain
             kept = self.engine.sql(_USED_SQL, terms=terms, used=used)
-            placed, parts = place_terms(kept, sum(file.rows for file in plain))
-            ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
-            actions += _added(table.write(ordered, by="part"), displaced=False)
+            placed = place_terms(self.engine, kept, sum(file.rows for file in plain))
+            actions += _added(placed.gathered().write(table), displaced=False)
         if needed != displaced:
             removed += tuple(file for file in base.files if file.partition.get("displaced"))
             actions += self._apart(needed)

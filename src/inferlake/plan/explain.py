@@ -16,7 +16,7 @@ from inferlake.plan.clauses import Clause, Layout, Row, clauses, layout, pattern
 from inferlake.plan.groups import Group, grouped
 from inferlake.plan.linear import Entry, entry
 from inferlake.plan.patterns import Patterns
-from inferlake.plan.specialise import Template
+from inferlake.plan.specialise import Template, looked_up
 from inferlake.plan.strata import strata
 from inferlake.rules.check import is_auxiliary
 from inferlake.rules.model import TRIPLE, Atom, Program, Rule
@@ -134,7 +134,7 @@ def _parts(rule: Rule, shape: Layout, schema: Patterns) -> _Parts:
 
 def _part(clause: Clause, schema: Patterns) -> tuple[Becomes, Template]:
     by_text = any(check.needs_text for check in clause.checks)
-    inner = () if by_text else tuple(filter(schema.cover, clause.body))
+    inner = looked_up(clause, schema)
     outer = tuple(row for row in clause.body if row not in inner)
     known = variables(inner)
     rest = tuple(check for check in clause.checks if not set(check.variables) <= set(known))
@@ -154,10 +154,11 @@ def _part(clause: Clause, schema: Patterns) -> tuple[Becomes, Template]:
 def _schema_atoms(rule: Rule, shape: Layout, schema: Patterns) -> tuple[Atom, ...]:
     """Return the body atoms that the schema answers."""
     found = clauses(Program((replace(rule, heads=()),)), shape, FULL.of)
-    if not found or any(check.needs_text for check in found[0].checks):
+    if not found:
         return ()
     rows: dict[Row, Atom] = dict(zip(found[0].body, dict.fromkeys(rule.body), strict=False))
-    return tuple(atom for row, atom in rows.items() if schema.cover(row))
+    inner = looked_up(found[0], schema)
+    return tuple(atom for row, atom in rows.items() if row in inner)
 
 
 @dataclass(frozen=True)

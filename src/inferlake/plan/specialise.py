@@ -101,7 +101,7 @@ def _rows(
     rule: Clause, schema: Patterns, facts: Facts, limit: int
 ) -> tuple[Template, set[Parameters]]:
     """Return what is left of a rule without its schema atoms, and the rows that replace them."""
-    inner = tuple(row for row in rule.body if schema.cover(row) and not _needs_text(rule))
+    inner = looked_up(rule, schema)
     outer = tuple(row for row in rule.body if row not in inner)
     of_outer = variables((*outer, *(check.args for check in rule.checks), rule.head or ()))
     # A constraint names the facts that break it, so it keeps all it knows of them.
@@ -117,6 +117,19 @@ def _rows(
                 raise TooManyFacts
     clause = Clause(rule.name, rule.head, outer, rest)
     return Template(clause, tuple(wanted), rule.body if rule.head is None else ()), found
+
+
+def looked_up(rule: Clause, schema: Patterns) -> tuple[Row, ...]:
+    """Return the atoms of a rule that the driver looks up.
+
+    None, if it would then have to tell by itself what texts mean.
+    """
+    inner = tuple(row for row in rule.body if schema.cover(row))
+    known = set(variables(inner))
+    by_text = [check for check in rule.checks if check.needs_text]
+    if any(set(check.variables) <= known for check in by_text):
+        return ()
+    return inner
 
 
 def _largest(schema: Patterns, facts: list[Fact]) -> Row:

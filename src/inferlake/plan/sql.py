@@ -204,9 +204,10 @@ class _Join:
             return check_sql(check.name, [self._value(arg) for arg in check.args])
         aliases: list[str | int] = []
         for arg in check.args:
-            if isinstance(arg, int):
+            if isinstance(arg, int) and arg in self.query.texts:
                 aliases.append(arg)
                 continue
+            # A variable's, or that of a constant that the schema has put in its place.
             alias = f"t{len(self.tables)}"
             self._table(f"{self.query.input(_TERMS)} {alias}", [f"{alias}.id = {self._value(arg)}"])
             aliases.append(alias)

@@ -70,9 +70,7 @@ def write_facts(
     """Write `live` facts of a relation, about so many `rows`: into few files, each well sorted."""
     stored = live.selectExpr(*stored_columns(arity), "version")
     if relation == TRIPLE:
-        placed, parts = place_facts(engine, stored, rows)
-        near = placed.repartition(parts, "part").sortWithinPartitions("part", "p", "s", "o")
-        return facts.table.write(near, by="part")
+        return place_facts(engine, stored, rows).gathered().write(facts.table)
     return facts.table.write(stored.coalesce(max(1, rows // rows_per_file(rows))))
 
 
@@ -92,9 +90,8 @@ def compact_terms(
     if files is None:
         files = tuple(file for file in base.files if not file.partition.get("displaced"))
     rows = terms.read(engine, files)
-    placed, parts = place_terms(rows, sum(file.rows for file in files))
-    ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
-    written = terms.table.write(ordered, by="part") if files else ()
+    placed = place_terms(engine, rows, sum(file.rows for file in files))
+    written = placed.gathered().write(terms.table) if files else ()
     actions = [add_action(file, columns=("id",), displaced=False) for file in written]
     with alone():
         return swapped(terms.table, base, files, actions, engine)

@@ -132,7 +132,7 @@ class Dictionary:
         else:
             text = _NEW_SQL.replace("SEEN", _SEEN_ONCE_SQL if once else _SEEN_SQL)
             new = engine.sql(text, terms=terms, stored=stored)
-        files = self._write(new, count)
+        files = self._write(engine, new, count)
         moved: dict[str, int] = {}
         if sum(file.nulls["term"] for file in files):
             self.table.discard(file.path for file in files)
@@ -146,7 +146,7 @@ class Dictionary:
             if owners:  # not so where every term in dispute had been displaced before
                 kept = engine.session.createDataFrame(_term_table(owners))
                 agreed = agreed.unionByName(kept)
-            files = self._write(agreed, count)
+            files = self._write(engine, agreed, count)
         actions = [add_action(f, columns=("id",), displaced=False) for f in files]
         if moved:
             rows = engine.session.createDataFrame(_term_table(moved))
@@ -185,10 +185,8 @@ class Dictionary:
         info = {"operation": "terms", "added": len(terms), "displaced": 0}
         self.table.commit(snapshot, Commit(info, actions))
 
-    def _write(self, terms: DataFrame, count: int) -> tuple[DataFile, ...]:
-        placed, parts = place_terms(terms, count)
-        ordered = placed.repartition(parts, "part").sortWithinPartitions("part", "id")
-        return self.table.write(ordered, by="part")
+    def _write(self, engine: Engine, terms: DataFrame, count: int) -> tuple[DataFile, ...]:
+        return place_terms(engine, terms, count).gathered().write(self.table)
 
     def frame(
         self, engine: Engine, snapshot: Snapshot | None = None, ids: Iterable[int] | None = None

@@ -7,15 +7,19 @@ is cut into ten equal ranges of ids, and nothing needs to be sampled or sorted t
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from inferlake.parquet import DataFile
 from inferlake.session import Engine
 from inferlake.terms import FULL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from inferlake.store.table import Table
 
 RDF_TYPE = FULL.of("<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>")
 
@@ -51,19 +55,58 @@ _PLACED_SQL = f"""
       ON facts.p = heavy.p AND IF(facts.p = {RDF_TYPE}, facts.o, 0) = heavy.class"""
 
 
+# Facts of a file lie by predicate and subject: 16 bits of the one, 48 of the other. One number,
+# because engines sort numbers several times faster than rows of them.
+_FACT_ORDER = "(p & -281474976710656) | shiftrightunsigned(s, 16)"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Rows with the number of the file they go into, as `part`, and the order they have there."""
+
+    engine: Engine
+    rows: DataFrame
+    parts: int
+    order: str
+
+    def gathered(self) -> Placed:
+        """Bring the rows of each part together.
+
+        Spark gives each a task of its own: to write several parts, a task would sort by them first,
+        and by nothing else. Sail cannot place tasks, and sorts nothing of its own accord.
+        """
+        if self._by_task:
+            return replace(self, rows=self.rows.repartitionById(self.parts, "part"))
+        return replace(self, rows=self.rows.repartition(self.parts, "part"))
+
+    def write(self, table: Table) -> tuple[DataFile, ...]:
+        """Write gathered rows into a table, a file for each part."""
+        rows = ordered(self.rows, self.order)
+        return table.write(rows.drop("part")) if self._by_task else table.write(rows, by="part")
+
+    @property
+    def _by_task(self) -> bool:
+        return self.engine.name == "spark"
+
+
+def ordered(rows: DataFrame, by: str = _FACT_ORDER) -> DataFrame:
+    """Return rows sorted within each partition by a number, for facts the one that files want."""
+    return rows.selectExpr("*", f"{by} AS place").sortWithinPartitions("place").drop("place")
+
+
 def rows_per_file(total: int) -> int:
     """Return how many rows a file should have in a table of `total`."""
     return min(max(total // _FILES, _ROWS_LOW), _ROWS_HIGH)
 
 
-def place_facts(engine: Engine, facts: DataFrame, total: int) -> tuple[DataFrame, int]:
-    """Return `facts` with the number of its file as `part`, and how many files there are.
+def place_facts(engine: Engine, facts: DataFrame, total: int) -> Placed:
+    """Return which file each of `facts`, of which there are about `total`, goes into.
 
     The driver learns only the groups that fill half a file or more, at most twice as many as files.
     """
     size = rows_per_file(total)
     if total <= size:
-        return facts.selectExpr("*", "0 AS part"), 1
+        return Placed(engine, facts.selectExpr("*", "0 AS part"), 1, _FACT_ORDER)
     text = _GROUPS_SQL.replace("{least}", str(size // _HEAVY))
     groups = engine.sql(text, facts=facts).collect()
     light = max(1, -(-(total - sum(row["size"] for row in groups)) // size))
@@ -80,7 +123,8 @@ def place_facts(engine: Engine, facts: DataFrame, total: int) -> tuple[DataFrame
     text = _PLACED_SQL
     for name, number in {"small": small, "first": first, "light": light}.items():
         text = text.replace(f"{{{name}}}", str(number))
-    return engine.sql(text, facts=facts, heavy=_table(engine, heavy)), parts
+    placed = engine.sql(text, facts=facts, heavy=_table(engine, heavy))
+    return Placed(engine, placed, parts, _FACT_ORDER)
 
 
 def _table(engine: Engine, heavy: list[tuple[int, ...]]) -> DataFrame:
@@ -94,10 +138,11 @@ def _table(engine: Engine, heavy: list[tuple[int, ...]]) -> DataFrame:
     return engine.session.createDataFrame(pa.table(columns))
 
 
-def place_terms(terms: DataFrame, total: int) -> tuple[DataFrame, int]:
-    """Return `terms` cut into ranges of ids, as `part`, and how many there are."""
+def place_terms(engine: Engine, terms: DataFrame, total: int) -> Placed:
+    """Return which file each of `terms`, of which there are about `total`, goes into, by its id."""
     size = rows_per_file(total)
     bits = max(0, (-(-total // size) - 1).bit_length())
-    # An arithmetic shift keeps the order of signed ids; a shift by 64 would be one by 0.
-    part = f"INT(shiftright(id, {64 - bits}))" if bits else "0"
-    return terms.selectExpr("id", "term", f"{part} AS part"), 1 << bits
+    # An arithmetic shift keeps the order of signed ids; a shift by 64 would be one by 0. Files are
+    # numbered from 0 on, the smallest id's first.
+    part = f"INT(shiftright(id, {64 - bits})) + {1 << bits - 1}" if bits else "0"
+    return Placed(engine, terms.selectExpr("id", "term", f"{part} AS part"), 1 << bits, "id")

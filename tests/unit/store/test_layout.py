@@ -71,11 +71,11 @@ SHAPES = [many_predicates, one_predicate, many_classes, mixed]
 def placed(sail: Engine, facts: list[Fact]) -> tuple[dict[int, list[Fact]], int]:
     columns = (pa.array(column, pa.int64()) for column in zip(*facts, strict=True))
     frame = sail.session.createDataFrame(pa.table(dict(zip("spo", columns, strict=True))))
-    rows, parts = place_facts(sail, frame, len(facts))
+    rows = place_facts(sail, frame, len(facts))
     found = defaultdict(list)
-    for row in rows.collect():
+    for row in rows.rows.collect():
         found[row.part].append((row.s, row.p, row.o))
-    return found, parts
+    return found, rows.parts
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
@@ -128,10 +128,10 @@ def test_few_rows_are_one_file(sail: Engine) -> None:
 def test_terms_are_cut_into_a_power_of_two_of_ranges(sail: Engine, total: int, parts: int) -> None:
     signed = [n if n % 2 else n - 2**63 for n in ids(300, seed=3)]
     frame = sail.session.createDataFrame(pa.table({"id": signed, "term": [str(n) for n in signed]}))
-    rows, count = place_terms(frame, total)
-    found = rows.collect()
-    assert count == parts
+    placed = place_terms(sail, frame, total)
+    found = placed.rows.collect()
+    assert placed.parts == parts
     assert sorted(row.id for row in found) == sorted(signed)
     in_order = [row.part for row in sorted(found, key=lambda row: row.id)]
     assert in_order == sorted(in_order)
-    assert len(set(in_order)) == parts
+    assert set(in_order) == set(range(parts))
