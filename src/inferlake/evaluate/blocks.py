@@ -325,6 +325,13 @@ def read(engine: Engine, paths: list[str], columns: Iterable[str]) -> DataFrame:
     return engine.session.read.schema(schema).parquet(*paths)
 
 
+def numbers(columns: tuple[str, ...], rows: Iterable[tuple[int | None, ...]]) -> pa.Table:
+    """Return rows of numbers as a table of the driver's."""
+    some = tuple(rows)
+    values = zip(*some, strict=True) if some else [()] * len(columns)
+    return pa.table([pa.array(column, pa.int64()) for column in values], names=list(columns))
+
+
 @dataclass
 class Scratch:
     """A folder for blocks and small tables; whoever made it removes it."""
@@ -347,6 +354,13 @@ class Scratch:
         place = self.next()
         return place, parquet.write(frame, place, how=parquet.PASSING)
 
+    def keep(
+        self, columns: tuple[str, ...], rows: Iterable[tuple[int, ...]]
+    ) -> tuple[Place, tuple[DataFile, ...]]:
+        """Write the facts of a block that the driver has, and return where its files are."""
+        place = self.next()
+        return place, parquet.write_table(numbers(columns, rows), place, how=parquet.PASSING)
+
     def table(
         self, engine: Engine, columns: tuple[str, ...], rows: tuple[tuple[int | None, ...], ...]
     ) -> DataFrame:
@@ -355,10 +369,8 @@ class Scratch:
         if key not in self._tables:
             place = self.next()
             place.filesystem.create_dir(place.path, recursive=True)
-            values = zip(*rows, strict=True) if rows else [()] * len(columns)
-            arrays = [pa.array(column, pa.int64()) for column in values]
             file = place.child("table.parquet")
             with file.filesystem.open_output_stream(file.path) as sink:
-                pq.write_table(pa.table(arrays, names=list(columns)), sink)
+                pq.write_table(numbers(columns, rows), sink)
             self._tables[key] = file.address
         return read(engine, [self._tables[key]], columns)

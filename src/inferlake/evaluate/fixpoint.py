@@ -164,11 +164,18 @@ class Fixpoint:
         if not fresh:
             return
         began = time.perf_counter()
-        query = Query(self.queries.layout)
+        columns, heads = self.queries.layout.columns, Patterns(fresh)
         rows = tuple(tuple(slot or 0 for slot in fact) for fact in fresh)
-        table = query.input(TableInput(self.queries.layout.columns, rows))
-        query.selects.append(f"SELECT {', '.join(self.queries.layout.columns)} FROM {table}")
-        self._step(SCHEMA, (), query, Patterns(fresh), began)
+        if all(map(self.plan.patterns.cover, fresh)):
+            # All facts that look so are on the driver, and these are none of them.
+            self.limits.check_rounds(len(self.rounds))
+            at, files = self.queries.scratch.keep(columns, rows)
+            self._kept(SCHEMA, (), at, files, heads, began, len(rows))
+            return
+        query = Query(self.queries.layout)
+        table = query.input(TableInput(columns, rows))
+        query.selects.append(f"SELECT {', '.join(columns)} FROM {table}")
+        self._step(SCHEMA, (), query, heads, began)
 
     def _expand(self) -> bool:
         """Run the expander over what it has not seen; return whether it ran."""

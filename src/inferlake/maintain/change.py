@@ -244,7 +244,7 @@ class _Work:
             return ()
         found = facts.met(self.engine, base, "asserted", remove.triples, remove.size, candidates)
         rows = found.selectExpr("*", f"BIGINT({base.version + 1}) AS version")
-        return facts.table.write(ordered(rows))
+        return facts.table.write(ordered(self.engine, rows))
 
     def _repair(self, base: Snapshot, store: Store, watch: Stopwatch) -> Repair:
         scratch = self.folder.child(f"closure-{base.version}")

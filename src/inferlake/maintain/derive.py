@@ -7,12 +7,12 @@ add. It writes beside the store; what it found then goes into the table, placed 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import LISTED, Block, Near, Plain, Scratch, narrowed
+from inferlake.evaluate.blocks import LISTED, Block, Near, Plain, Scratch, narrowed, numbers
 from inferlake.evaluate.closure import Closure, Rules, evaluate
 from inferlake.evaluate.expiring import Expiring
 from inferlake.evaluate.fixpoint import Limits
@@ -154,17 +154,27 @@ class AddedBlock(Plain):
 class TableScratch(Scratch):
     """Writes blocks of triples so that the table can take them over as they are."""
 
-    store: Store | None = None
-    version: int = 0
+    _: KW_ONLY
+    store: Store
+    engine: Engine
+    version: int
     written: list[str] = field(default_factory=list)
 
     def write(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
-        assert self.store is not None
         table = self.store.facts.table
         rows = frame.selectExpr("s", "p", "o", f"BIGINT({self.version}) AS version")
-        files = table.write(ordered(rows))
+        return self._of_table(table.write(ordered(self.engine, rows)))
+
+    def keep(
+        self, columns: tuple[str, ...], rows: Iterable[tuple[int, ...]]
+    ) -> tuple[Place, tuple[DataFile, ...]]:
+        dated = ((*row, self.version) for row in rows)
+        table = numbers((*columns, "version"), dated)
+        return self._of_table(self.store.facts.table.write_table(table))
+
+    def _of_table(self, files: tuple[DataFile, ...]) -> tuple[Place, tuple[DataFile, ...]]:
         self.written += [file.path for file in files]
-        return table.place, files
+        return self.store.facts.table.place, files
 
 
 # So many blocks, or one block for so many facts, are taken over as files of the table; more are

@@ -277,7 +277,7 @@ class Repair:
 
     def _scratch(self, shape: Layout, version: int) -> Scratch:
         if shape.only_triples:
-            return TableScratch(self.scratch, store=self.store, version=version)
+            return TableScratch(self.scratch, store=self.store, engine=self.engine, version=version)
         return Scratch(self.scratch)
 
     def _triples(self, shape: Layout, files: tuple[DataFile, ...]) -> Block:

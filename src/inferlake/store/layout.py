@@ -57,7 +57,7 @@ _PLACED_SQL = f"""
 
 # Facts of a file lie by predicate and subject: 16 bits of the one, 48 of the other. One number,
 # because engines sort numbers several times faster than rows of them.
-_FACT_ORDER = "(p & -281474976710656) | shiftrightunsigned(s, 16)"
+_FACT_ORDER = "(p & -281474976710656) | shiftright(s, 16)"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Placed:
 
     def write(self, table: Table) -> tuple[DataFile, ...]:
         """Write gathered rows into a table, a file for each part."""
-        rows = ordered(self.rows, self.order)
+        rows = ordered(self.engine, self.rows, self.order)
         return table.write(rows.drop("part")) if self._by_task else table.write(rows, by="part")
 
     @property
@@ -89,9 +89,9 @@ class Placed:
         return self.engine.name == "spark"
 
 
-def ordered(rows: DataFrame, by: str = _FACT_ORDER) -> DataFrame:
+def ordered(engine: Engine, rows: DataFrame, by: str = _FACT_ORDER) -> DataFrame:
     """Return rows sorted within each partition by a number, for facts the one that files want."""
-    return rows.selectExpr("*", f"{by} AS place").sortWithinPartitions("place").drop("place")
+    return engine.sql(f"SELECT * FROM {{rows}} SORT BY {by}", rows=rows)
 
 
 def rows_per_file(total: int) -> int:

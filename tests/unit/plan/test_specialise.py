@@ -81,8 +81,16 @@ def test_checks_of_schema_variables_are_decided_and_others_stay() -> None:
     assert template.clause.checks == checks[1:] and rows == {(20, 22)}
 
 
-def test_rules_that_compare_texts_are_not_specialised() -> None:
-    rule = Clause("n", RDFS9.head, RDFS9.body, (Check("is_ill_typed", ("x",)),))
+def test_checks_of_texts_are_left_to_the_engine() -> None:
+    check = Check("<", ("x", "c"))
+    rule = Clause("n", RDFS9.head, RDFS9.body, (check,))
+    ((template, rows),) = specialise([rule], PATTERNS, [(20, SUBCLASS, 22)], 100).rows.items()
+    assert template.clause.checks == (check,) and rows == {(20, 22)}
+    assert specialise([rule], PATTERNS, [], 100).rows == {}
+
+
+def test_rules_that_compare_texts_of_the_schema_are_not_specialised() -> None:
+    rule = Clause("n", RDFS9.head, RDFS9.body, (Check("<", ("c", "d")),))
     assert specialise([rule], PATTERNS, CHAIN, 100).rows == {Template(rule): {()}}
     of_schema = Clause("n", RDFS11.head, RDFS11.body, (Check("is_ill_typed", ("c",)),))
     assert specialise([of_schema], PATTERNS, CHAIN, 100).rows == {Template(of_schema): {()}}
