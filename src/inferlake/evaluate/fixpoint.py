@@ -170,7 +170,8 @@ class Fixpoint:
             # All facts that look so are on the driver, and these are none of them.
             self.limits.check_rounds(len(self.rounds))
             at, files = self.queries.scratch.keep(columns, rows)
-            self._kept(SCHEMA, (), at, files, heads, began, len(rows))
+            derived = len(rows) if self.options.counted else None
+            self._kept(SCHEMA, (), at, files, heads, began, derived)
             return
         query = Query(self.queries.layout)
         table = query.input(TableInput(columns, rows))

@@ -119,6 +119,7 @@ class _Join:
         self.given: dict[str, int] = {}  # a variable, and its place in the new atom
         self.tables: list[str] = []
         self.filters: list[str] = []
+        self.single: list[str] = []  # tables of one row
 
     def add(self, extra: Iterable[str] = ()) -> None:
         group = self.group
@@ -136,7 +137,8 @@ class _Join:
         for check in group.clause.checks:
             self.filters.append(self._check(check))
         made = ", ".join([*extra, *self._head()])
-        text = f"SELECT {made} FROM {' '.join(self.tables)}"
+        hint = f"/*+ BROADCAST({', '.join(self.single)}) */ " if self.single else ""
+        text = f"SELECT {hint}{made} FROM {' '.join(self.tables)}"
         if self.filters:
             text += " WHERE " + " AND ".join(self.filters)
         self.query.selects.append(text)
@@ -207,9 +209,14 @@ class _Join:
             if isinstance(arg, int) and arg in self.query.texts:
                 aliases.append(arg)
                 continue
-            # A variable's, or that of a constant that the schema has put in its place.
-            alias = f"t{len(self.tables)}"
-            self._table(f"{self.query.input(_TERMS)} {alias}", [f"{alias}.id = {self._value(arg)}"])
+            alias, terms = f"t{len(self.tables)}", self.query.input(_TERMS)
+            if isinstance(arg, int):
+                # The schema has put it there. One row, for which nothing else need move.
+                one = f"(SELECT * FROM {terms} WHERE id = {id_sql(arg)})"
+                self._table(f"{one} {alias}", [])
+                self.single.append(alias)
+            else:
+                self._table(f"{terms} {alias}", [f"{alias}.id = {self._value(arg)}"])
             aliases.append(alias)
         return check_sql(check.name, aliases, self.query.texts)
 

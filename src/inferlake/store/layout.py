@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from inferlake.parquet import DataFile
-from inferlake.session import Engine
+from inferlake.session import Engine, is_connected
 from inferlake.terms import FULL
 
 if TYPE_CHECKING:
@@ -70,27 +70,30 @@ class Placed:
     order: str
 
     def gathered(self) -> Placed:
-        """Bring the rows of each part together.
-
-        Spark gives each a task of its own: to write several parts, a task would sort by them first,
-        and by nothing else. Sail cannot place tasks, and sorts nothing of its own accord.
-        """
+        """Bring the rows of each part together; Spark gives each a task of its own."""
         if self._by_task:
             return replace(self, rows=self.rows.repartitionById(self.parts, "part"))
         return replace(self, rows=self.rows.repartition(self.parts, "part"))
 
     def write(self, table: Table) -> tuple[DataFile, ...]:
-        """Write gathered rows into a table, a file for each part."""
-        rows = ordered(self.engine, self.rows, self.order)
-        return table.write(rows.drop("part")) if self._by_task else table.write(rows, by="part")
+        """Write gathered rows into a table, a file for each part.
+
+        To write several, a task of Spark's would first sort by them, and by nothing else unless
+        both are asked for. Sail sorts nothing of its own accord.
+        """
+        if self._by_task:
+            return table.write(ordered(self.engine, self.rows, self.order).drop("part"))
+        by = self.order if self.engine.name == "sail" else f"part, {self.order}"
+        return table.write(ordered(self.engine, self.rows, by), by="part")
 
     @property
     def _by_task(self) -> bool:
-        return self.engine.name == "spark"
+        # Behind a connection may be Sail, which cannot place rows in tasks, or an older Spark.
+        return not is_connected(self.engine.session)
 
 
 def ordered(engine: Engine, rows: DataFrame, by: str = _FACT_ORDER) -> DataFrame:
-    """Return rows sorted within each partition by a number, for facts the one that files want."""
+    """Return rows sorted within each partition, facts by the number that files want."""
     return engine.sql(f"SELECT * FROM {{rows}} SORT BY {by}", rows=rows)
 
 
