@@ -59,8 +59,8 @@ class Work:
 
 EXACT = ("derived", "withdrawn")
 
-# Columns as in `Work`: what comes of it, and work | read | asked of Sail | done by Spark. Spark's jobs
-# vary by a few from run to run, so those numbers have some slack.
+# Columns as in `Work`: what comes of it, and work | read | asked of Sail | done by Spark. The jobs
+# of Spark vary by a few from run to run, so those numbers have some slack.
 TEXT = """
 step           derived withdrawn rounds     C     D deriv. | files   rows | plans asks | jobs stages
 [rdfs]
