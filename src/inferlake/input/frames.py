@@ -68,7 +68,7 @@ def frame_lines(frame: DataFrame, time_column: str | None = None) -> DataFrame:
     line = f"IF(coalesce({_ONE_STATEMENT}, FALSE), concat({terms}, ' .'), {bad})"
     if time is not None:
         line = f"IF({time} IS NULL, concat('{TIMELESS}', {shown}), {line})"
-    return frame.selectExpr("0 AS file", f"'{FRAME.scope}' AS scope", f"{line} AS value")
+    return frame.selectExpr("'0' AS file", f"'{FRAME.scope}' AS scope", f"{line} AS value")
 
 
 # Subject and predicate are one word each, and no term has a line break.

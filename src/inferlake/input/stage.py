@@ -241,12 +241,16 @@ class _Stage:
             written += files
             size = sum(self.files[n].size for n in numbers)
             self.progress.advance(size=size, triples=parquet.rows(files))
-        return self._over(written, _SPLIT_COLUMNS)
+        split = self._over(written, _SPLIT_COLUMNS)
+        numbered = ("INT(file) AS file", *_TRIPLE, "rest")
+        return split and replace(split, frame=split.frame.selectExpr(*numbered))
 
     def _lines(self, numbers: list[int]) -> DataFrame:
         """Return the lines of some files, each with its file's number and blank node scope.
 
-        One branch a file, because Sail cannot tell which file a row came from.
+        One branch a file, because Sail cannot tell which file a row came from. Their numbers are
+        texts: Spark writes other constants into the code that it generates, and would compile that
+        anew for each file.
         """
         if self.frame is not None:
             return frame_lines(self.frame, self.time_column)
@@ -254,14 +258,14 @@ class _Stage:
         def of(number: int) -> DataFrame:
             file = self.files[number]
             lines = self.engine.session.read.text(file.address)
-            return lines.selectExpr(f"{number} AS file", f"'{file.scope}' AS scope", "value")
+            return lines.selectExpr(f"'{number}' AS file", f"'{file.scope}' AS scope", "value")
 
         return union([of(number) for number in numbers])
 
     def _lines_together(self, numbers: list[int]) -> DataFrame:
         """Return the lines of some files as if they were one, in one scan."""
         lines = self.engine.session.read.text([self.files[n].address for n in numbers])
-        return lines.selectExpr(f"{numbers[0]} AS file", "'' AS scope", "value")
+        return lines.selectExpr(f"'{numbers[0]}' AS file", "'' AS scope", "value")
 
     @property
     def _has_dates(self) -> bool:
@@ -466,7 +470,7 @@ def _jobs(files: tuple[InputFile, ...], numbers: list[int]) -> Iterator[list[int
 _TRIPLE = ("s", "p", "o", "s_term", "p_term", "o_term", "g_term")
 _TERMS = "s_term STRING, p_term STRING, o_term STRING, g_term STRING"
 _IDS = "s BIGINT, p BIGINT, o BIGINT"
-_SPLIT_COLUMNS = f"file INT, {_TERMS}, rest STRING, {_IDS}"
+_SPLIT_COLUMNS = f"file STRING, {_TERMS}, rest STRING, {_IDS}"
 _SEEN_COLUMNS = "id BIGINT, term STRING, canonical INT"
 _PARSED_COLUMNS = (
     f"file INT, {_TERMS}, {_IDS}, sign INT, place BIGINT,"
