@@ -136,13 +136,17 @@ class Around(Plain, Generic[B]):
 
 @dataclass(frozen=True)
 class FileBlock:
-    """A block in Parquet files below a scratch folder."""
+    """A block in Parquet files below a scratch folder.
+
+    They have the layout's columns; or, if all facts are of one `relation`, those of its arguments.
+    """
 
     layout: Layout
     at: Place
     files: tuple[DataFile, ...]
     patterns: Patterns | None
     values: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    relation: str | None = None
 
     @property
     def rows(self) -> int:
@@ -155,6 +159,18 @@ class FileBlock:
     def addresses(self) -> list[str]:
         """Where engines find the files."""
         return [self.at.child(file.path).address for file in self.files]
+
+    def table(self) -> pa.Table:
+        """Return the facts in the layout's columns, on the driver."""
+        found = parquet.read_table(self.at, self.files, self.layout.columns_of(self.relation))
+        relation = 0 if self.relation is None else self.layout.number(self.relation)
+
+        def column(name: str) -> pa.ChunkedArray | pa.Array:
+            if name in found.column_names:
+                return found[name]
+            return pa.array([relation if name == "r" else 0] * len(found), pa.int64())
+
+        return pa.table({name: column(name) for name in self.layout.columns})
 
     def paths(self, wanted: Patterns) -> list[str]:
         """Return the addresses of the files that may hold a fact that matches `wanted`."""
@@ -254,14 +270,18 @@ def matching_sql(patterns: Iterable[Row], layout: Layout) -> str:
     return " OR ".join(f"({one(row) or 'TRUE'})" for row in patterns)
 
 
-def same_sql(layout: Layout, one: str, other: str) -> str:
-    """Return SQL that tells whether the rows of two aliases are the same fact."""
-    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in layout.columns)
+def same_sql(layout: Layout, one: str, other: str, relation: str | None = None) -> str:
+    """Return SQL that tells whether the rows of two aliases are the same fact.
+
+    If both are of one `relation`, only its arguments need to be compared.
+    """
+    columns = layout.columns_of(relation)
+    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in columns)
 
 
-def difference_sql(layout: Layout) -> str:
-    """Return SQL for the rows of {one} that are not in {other}."""
-    same = same_sql(layout, "one", "other")
+def difference_sql(layout: Layout, relation: str | None = None) -> str:
+    """Return SQL for the rows of {one} that are not in {other}, all of one `relation` if given."""
+    same = same_sql(layout, "one", "other", relation)
     return f"SELECT one.* FROM {{one}} one LEFT ANTI JOIN {{other}} other ON {same}"
 
 
@@ -287,6 +307,23 @@ class FrameBlock(Plain):
         return narrowed(self.given, self.layout, wanted, fixed)
 
 
+def laid_out(layout: Layout, relation: str) -> list[str]:
+    """Return the expressions that make the columns of an evaluation of a relation's own."""
+    arity = layout.arities[relation]
+    columns = [*layout.arguments[:arity]]
+    columns += [f"BIGINT(0) AS {name}" for name in layout.arguments[arity:]]
+    if not layout.only_triples:
+        columns.insert(0, f"BIGINT({layout.number(relation)}) AS r")
+    return columns
+
+
+def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
+    """Return stored facts in the columns of an evaluation, without most that cannot match."""
+    arity, columns = layout.arities[relation], laid_out(layout, relation)
+    fixed = () if layout.only_triples else (0, *range(arity + 1, len(layout.columns)))
+    return narrowed(stored.selectExpr(*columns), layout, wanted, fixed)
+
+
 def may_match(block: Block, wanted: Patterns) -> bool:
     """Tell whether a block may hold a fact that matches `wanted`, by all that is known of it."""
     alike = block.patterns is None or block.patterns.meet_any(wanted)
@@ -300,22 +337,28 @@ def facts(
     layout: Layout,
     near: Near | None = None,
 ) -> DataFrame | None:
-    """Return the facts of all `blocks` that may match `wanted`: one scan for all files.
+    """Return the facts of all `blocks` that may match `wanted`: one scan for all files alike.
 
     Those that are not `near` may be left out.
     """
-    paths: list[str] = []
+    paths: dict[str | None, list[str]] = {}
     frames: list[DataFrame] = []
     for block in filter(partial(may_match, wanted=wanted), blocks):
         if isinstance(block, FileBlock):
-            paths += block.paths(wanted)
+            kind = None if layout.only_triples else block.relation
+            paths.setdefault(kind, []).extend(block.paths(wanted))
         else:
             fewer = near is not None and near.rows * _FEWER < block.rows
             frame = block.frame(engine, wanted, near if fewer else None)
             if frame is not None:
                 frames.append(frame)
-    if paths:
-        frames.append(narrowed(read(engine, paths, layout.columns), layout, wanted))
+    for relation, some in paths.items():
+        found = read(engine, some, layout.columns_of(relation))
+        if relation is not None:
+            found = in_layout(layout, relation, found, wanted)
+        else:
+            found = narrowed(found, layout, wanted)
+        frames.append(found)
     return union(frames) if frames else None
 
 
@@ -345,8 +388,13 @@ class Scratch:
         self.count += 1
         return self.at.child(f"{self.count:05}")
 
-    def write(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
-        """Write the facts of a block and return where its files are."""
+    def write(
+        self, frame: DataFrame, relation: str | None = None
+    ) -> tuple[Place, tuple[DataFile, ...]]:
+        """Write the facts of a block and return where its files are.
+
+        If all are of one `relation`, the frame has its arguments, and else the layout's columns.
+        """
         return self.write_whole(frame)
 
     def write_whole(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
@@ -355,7 +403,10 @@ class Scratch:
         return place, parquet.write(frame, place, how=parquet.PASSING)
 
     def keep(
-        self, columns: tuple[str, ...], rows: Iterable[tuple[int, ...]]
+        self,
+        columns: tuple[str, ...],
+        rows: Iterable[tuple[int, ...]],
+        relation: str | None = None,
     ) -> tuple[Place, tuple[DataFile, ...]]:
         """Write the facts of a block that the driver has, and return where its files are."""
         place = self.next()

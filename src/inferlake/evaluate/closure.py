@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import Block, FrameBlock, Scratch, facts
+from inferlake.evaluate.blocks import Block, FileBlock, FrameBlock, Scratch, facts
 from inferlake.evaluate.contradictions import Broken, contradictions
 from inferlake.evaluate.fixpoint import Fixpoint, Limits
 from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.report import Round
-from inferlake.plan.checks_sql import term_columns_sql, value_columns_sql
 from inferlake.plan.clauses import Layout, clauses, patterns
 from inferlake.plan.compile import Options
 from inferlake.plan.patterns import Patterns
@@ -46,11 +46,7 @@ class Rules:
         self, engine: Engine, layout: Layout, scratch: Scratch, terms: Callable[[], DataFrame]
     ) -> Queries:
         """Return what runs these rules over blocks; `terms` gives the dictionary `id, term`."""
-
-        def dictionary() -> DataFrame:
-            return terms().selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
-
-        return Queries(engine, layout, scratch, dictionary, self.type_id)
+        return Queries(engine, layout, scratch, terms, self.type_id)
 
 
 @dataclass(frozen=True)
@@ -76,16 +72,8 @@ class Closure:
 
     def counts(self) -> dict[str, int]:
         """Return how many facts of each relation were derived."""
-        layout = self.fixpoint.queries.layout
-        if not self.derived:
-            return {}
-        if layout.only_triples:
-            return {TRIPLE: self.derived}
-        everything = Patterns([(None,) * len(layout.columns)])
-        found = self.fixpoint.queries.facts(self.fixpoint.new, everything)
-        assert found is not None
-        names = layout.names
-        return {names[row.r]: row["count"] for row in found.groupBy("r").count().collect()}
+        queries = self.fixpoint.queries
+        return counts(queries.engine, queries.layout, self.fixpoint.new)
 
     def contradictions(self, most: int, *, sound: bool = False) -> tuple[list[Broken], bool]:
         """Return up to `most` broken constraints of each rule, and whether there are more.
@@ -109,6 +97,23 @@ def relation(engine: Engine, layout: Layout, blocks: list, name: str) -> DataFra
     if found is None:
         return engine.empty(", ".join(f"{column} BIGINT" for column in columns))
     return found.select(*columns)
+
+
+def counts(engine: Engine, layout: Layout, blocks: Iterable[FileBlock]) -> dict[str, int]:
+    """Return how many facts of each relation there are among `blocks`."""
+    found: Counter[str] = Counter()
+    mixed: list[Block] = []
+    for block in blocks:
+        relation = TRIPLE if layout.only_triples else block.relation
+        if relation is None:
+            mixed.append(block)
+        else:
+            found[relation] += block.rows
+    rest = facts(mixed, engine, Patterns([(None,) * len(layout.columns)]), layout)
+    if rest is not None:
+        rows = rest.groupBy("r").count().collect()
+        found.update({layout.names[row.r]: row["count"] for row in rows})
+    return dict(found)
 
 
 def block(layout: Layout, name: str, frame: DataFrame) -> FrameBlock:

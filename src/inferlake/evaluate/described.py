@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from inferlake import parquet
 from inferlake.evaluate.blocks import LISTED, Block, FileBlock, Near
 from inferlake.plan.clauses import Layout, Row
 from inferlake.plan.patterns import Patterns
@@ -72,7 +71,7 @@ class Describer:
 
     def _by_driver(self, block: FileBlock) -> FileBlock:
         """Read a small block: which predicates and classes, and which values where they are few."""
-        table = parquet.read_table(block.at, block.files, self.layout.columns)
+        table = block.table()
         columns = [table.column(name).to_pylist() for name in self.layout.columns]
         distinct = {place: frozenset(column) for place, column in enumerate(columns)}
         values = {place: some for place, some in distinct.items() if len(some) <= LISTED}

@@ -36,14 +36,13 @@ from inferlake.evaluate.queries import Queries, Ranges
 from inferlake.evaluate.report import Round
 from inferlake.evaluate.schema import SchemaFacts
 from inferlake.evaluate.transitive import Doubling
-from inferlake.parquet import DataFile
-from inferlake.paths import Place
 from inferlake.plan.clauses import Clause, Row, Slot
 from inferlake.plan.compile import Options, Plan
 from inferlake.plan.groups import Group
 from inferlake.plan.linear import Entry
 from inferlake.plan.patterns import Patterns
 from inferlake.plan.sql import Query, Range, TableInput, add_expansion, add_variant, variants
+from inferlake.rules.model import TRIPLE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -169,9 +168,11 @@ class Fixpoint:
         if all(map(self.plan.patterns.cover, fresh)):
             # All facts that look so are on the driver, and these are none of them.
             self.limits.check_rounds(len(self.rounds))
-            at, files = self.queries.scratch.keep(columns, rows)
+            relation = TRIPLE if self.queries.layout.only_triples else None
+            at, files = self.queries.scratch.keep(columns, rows, relation)
             derived = len(rows) if self.options.counted else None
-            self._kept(SCHEMA, (), at, files, heads, began, derived)
+            block = FileBlock(self.queries.layout, at, files, heads, relation=relation)
+            self._kept(SCHEMA, (), block, began, derived)
             return
         query = Query(self.queries.layout)
         table = query.input(TableInput(columns, rows))
@@ -273,7 +274,8 @@ class Fixpoint:
         fresh = self._unknown(made, task.group.heads)
         derived = made.count() if self.options.counted else None
         at, files = self.queries.scratch.write_whole(fresh)
-        return self._kept(DOUBLE, (task,), at, files, task.group.heads, began, derived)
+        block = FileBlock(self.queries.layout, at, files, task.group.heads)
+        return self._kept(DOUBLE, (task,), block, began, derived)
 
     def _add_variants(self, query: Query, task: Task) -> bool:
         """Add a task's semi-naive variants that have something to join."""
@@ -301,24 +303,25 @@ class Fixpoint:
         """Run a query, keep what is new as a block, and say so."""
         self.limits.check_rounds(len(self.rounds))
         derived = self._count(query) if self.options.counted else None
-        columns = ", ".join(self.queries.layout.columns)
+        layout, scratch = self.queries.layout, self.queries.scratch
+        relation = layout.shared(heads.rows)
+        columns = ", ".join(layout.columns_of(relation))
         made = self.queries.result(query, f"SELECT DISTINCT {columns} FROM ({{made}}) made")
         fresh: DataFrame | None = None
         if not self._upon_many:
-            fresh = self._unknown(made, heads)
-        elif near := self._aside(made):
-            fresh = self._unknown(near.frame, heads, near)
-        at, files = self.queries.scratch.at, ()
-        if fresh is not None:
-            at, files = self.queries.scratch.write(fresh)
-        self._kept(kind, makers, at, files, heads, began, derived)
+            fresh = self._unknown(made, heads, relation)
+        elif near := self._aside(made, relation):
+            fresh = self._unknown(near.frame, heads, relation, near)
+        at, files = scratch.write(fresh, relation) if fresh is not None else (scratch.at, ())
+        block = FileBlock(layout, at, files, heads, relation=relation)
+        self._kept(kind, makers, block, began, derived)
 
     @cached_property
     def _upon_many(self) -> bool:
         """Whether there are so many closed facts that it pays to look for few among them."""
         return sum(block.rows for block in self.blocks[: self._closed]) > _MANY
 
-    def _aside(self, made: DataFrame) -> Near | None:
+    def _aside(self, made: DataFrame, relation: str | None) -> Near | None:
         """Write what a round made, so that engines see how little it is beside what is known.
 
         Returns None if that is nothing.
@@ -326,31 +329,35 @@ class Fixpoint:
         at, files = self.queries.scratch.write_whole(made)
         if not files:
             return None
-        columns = self.queries.layout.columns
+        columns = self.queries.layout.columns_of(relation)
         block = FileBlock(self.queries.layout, at, files, None)
         frame = read(self.queries.engine, block.addresses, columns)
         return Near(frame, block.rows, tuple(zip(columns, columns, strict=True)))
 
-    def _unknown(self, made: DataFrame, heads: Patterns, near: Near | None = None) -> DataFrame:
+    def _unknown(
+        self,
+        made: DataFrame,
+        heads: Patterns,
+        relation: str | None = None,
+        near: Near | None = None,
+    ) -> DataFrame:
         """Return those of the facts `made` that are not known, of which some are `near`."""
         queries = self.queries
         known = facts(self.blocks, queries.engine, heads, queries.layout, near)
         if known is None:
             return made
-        return queries.engine.sql(difference_sql(queries.layout), one=made, other=known)
+        text = difference_sql(queries.layout, relation)
+        return queries.engine.sql(text, one=made, other=known)
 
     def _kept(
         self,
         kind: str,
         makers: Makers,
-        at: Place,
-        files: tuple[DataFile, ...],
-        heads: Patterns,
+        block: FileBlock,
         began: float,
         derived: int | None,
     ) -> FileBlock | None:
-        """Make a block of what a round has written, unless that is nothing, and say so."""
-        block = FileBlock(self.queries.layout, at, files, heads)
+        """Take in what a round has written, unless that is nothing, and say so."""
         names = tuple(dict.fromkeys(name for task in makers for name in task.names))
         seconds = time.perf_counter() - began
         done = Round(len(self.rounds) + 1, kind, names, block.rows, seconds, derived)

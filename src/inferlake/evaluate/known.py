@@ -102,6 +102,8 @@ class Known:
     def _merged(self, blocks: list[Block]) -> Block:
         together = self.facts(blocks, self.everything)
         assert together is not None
-        at, files = self.scratch.write(together.coalesce(1))
-        rows = (row for block in blocks for row in (block.patterns or self.everything).rows)
-        return FileBlock(self.layout, at, files, Patterns(rows))
+        rows = [row for block in blocks for row in (block.patterns or self.everything).rows]
+        relation = self.layout.shared(rows)
+        columns = self.layout.columns_of(relation)
+        at, files = self.scratch.write(together.select(*columns).coalesce(1), relation)
+        return FileBlock(self.layout, at, files, Patterns(rows), relation=relation)

@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import Block, FileBlock, Near, Scratch, facts, may_match
 from inferlake.evaluate.described import Describer
+from inferlake.plan.checks_sql import term_columns_sql, value_columns_sql
 from inferlake.plan.clauses import Layout
 from inferlake.plan.groups import Group
 from inferlake.plan.patterns import Patterns
-from inferlake.plan.sql import FactInput, Input, Query, Range, TableInput, TermInput
+from inferlake.plan.sql import (
+    FactInput,
+    Input,
+    LiteralInput,
+    Query,
+    Range,
+    TableInput,
+    TermInput,
+)
 from inferlake.session import Engine
+from inferlake.terms.ids import is_resource_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,16 +63,17 @@ class Queries:
     engine: Engine
     layout: Layout
     scratch: Scratch
-    # The dictionary, with the columns of `checks_sql`; only asked for when a rule compares values.
+    # The dictionary `id, term`; only asked for when a rule compares values.
     terms: Callable[[], DataFrame]
     type_id: int
     # Columns that blocks give besides those of the layout.
     extra: tuple[str, ...] = ()
 
     @cached_property
-    def _values(self) -> DataFrame:
-        """The dictionary with its values, written once: engines would compute them in each join."""
-        frame = self.terms()
+    def _literals(self) -> DataFrame:
+        """The literals with their values, written once: engines would compute them in each join."""
+        literals = self.terms().where(f"NOT {is_resource_sql('id')}")
+        frame = literals.selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
         at, _ = self.scratch.write_whole(frame)
         return self.engine.session.read.schema(frame.schema).parquet(at.address)
 
@@ -105,8 +116,10 @@ class Queries:
     def _frame(self, what: Input) -> DataFrame:
         if isinstance(what, TableInput):
             return self.scratch.table(self.engine, what.columns, what.rows)
+        if isinstance(what, LiteralInput):
+            return self._literals
         if isinstance(what, TermInput):
-            return self._values
+            return self.terms()
         assert isinstance(what, FactInput) and isinstance(what.of, Ranges)
         values = what.of.values if what.bound else {}
         limits = {place: values[new] for place, new in what.bound if new in values}

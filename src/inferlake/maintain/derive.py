@@ -6,18 +6,33 @@ add. It writes beside the store; what it found then goes into the table, placed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from inferlake import parquet
-from inferlake.evaluate.blocks import LISTED, Block, Near, Plain, Scratch, narrowed, numbers
-from inferlake.evaluate.closure import Closure, Rules, evaluate
+from inferlake.evaluate.blocks import (
+    LISTED,
+    Block,
+    FileBlock,
+    Near,
+    Plain,
+    Scratch,
+    in_layout,
+    numbers,
+)
+from inferlake.evaluate.closure import Closure, Rules, counts, evaluate
+from inferlake.evaluate.closure import relation as facts_of
+from inferlake.evaluate.described import READ_BY_DRIVER
 from inferlake.evaluate.expiring import Expiring
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.report import Round
+from inferlake.evaluate.sets import rows_of
 from inferlake.maintain.choice import Algorithm
 from inferlake.maintain.rules import Wanted
 from inferlake.parquet import DataFile
@@ -29,7 +44,7 @@ from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import LAYERS, Layer, Store
 from inferlake.store.compact import write_facts
-from inferlake.store.facts import Candidates, argument_columns, not_among
+from inferlake.store.facts import Candidates, argument_columns, not_among, stored_table
 from inferlake.store.layout import ordered
 from inferlake.store.table import Snapshot
 
@@ -90,23 +105,6 @@ class StoreBlock(Plain):
         )
 
 
-def laid_out(layout: Layout, relation: str) -> list[str]:
-    """Return the expressions that make the columns of an evaluation of a relation's own."""
-    arity = layout.arities[relation]
-    columns = [*layout.arguments[:arity]]
-    columns += [f"BIGINT(0) AS {name}" for name in layout.arguments[arity:]]
-    if not layout.only_triples:
-        columns.insert(0, f"BIGINT({layout.number(relation)}) AS r")
-    return columns
-
-
-def in_layout(layout: Layout, relation: str, stored: DataFrame, wanted: Patterns) -> DataFrame:
-    """Return stored facts in the columns of an evaluation, without most that cannot match."""
-    arity, columns = layout.arities[relation], laid_out(layout, relation)
-    fixed = () if layout.only_triples else (0, *range(arity + 1, len(layout.columns)))
-    return narrowed(stored.selectExpr(*columns), layout, wanted, fixed)
-
-
 def _values(layout: Layout, relation: str, wanted: Patterns) -> dict[str, frozenset[int]]:
     """Return the ids that the stored columns of matching facts can have."""
     first = 0 if layout.only_triples else 1
@@ -160,14 +158,23 @@ class TableScratch(Scratch):
     version: int
     written: list[str] = field(default_factory=list)
 
-    def write(self, frame: DataFrame) -> tuple[Place, tuple[DataFile, ...]]:
+    def write(
+        self, frame: DataFrame, relation: str | None = None
+    ) -> tuple[Place, tuple[DataFile, ...]]:
+        if relation != TRIPLE:
+            return super().write(frame, relation)
         table = self.store.facts.table
         rows = frame.selectExpr("s", "p", "o", f"BIGINT({self.version}) AS version")
         return self._of_table(table.write(ordered(self.engine, rows)))
 
     def keep(
-        self, columns: tuple[str, ...], rows: Iterable[tuple[int, ...]]
+        self,
+        columns: tuple[str, ...],
+        rows: Iterable[tuple[int, ...]],
+        relation: str | None = None,
     ) -> tuple[Place, tuple[DataFile, ...]]:
+        if relation != TRIPLE:
+            return super().keep(columns, rows, relation)
         dated = ((*row, self.version) for row in rows)
         table = numbers((*columns, "version"), dated)
         return self._of_table(self.store.facts.table.write_table(table))
@@ -176,6 +183,9 @@ class TableScratch(Scratch):
         self.written += [file.path for file in files]
         return self.store.facts.table.place, files
 
+
+# The files of a relation.
+Written = tuple[str, tuple[DataFile, ...]]
 
 # So many blocks, or one block for so many facts, are taken over as files of the table; more are
 # written once again, together and placed.
@@ -269,26 +279,49 @@ class Deriver:
         ]
         return [*blocks] if self.window is None else self.window.without(blocks, chosen)
 
-    def adopts(self, closure: Closure) -> bool:
-        """Tell whether the table takes the files of a closure as they are."""
-        blocks = closure.fixpoint.new
-        if any(block.at != self.store.facts.table.place for block in blocks):
-            return False
-        return len(blocks) <= max(_ADOPTED_BLOCKS, closure.derived // _ADOPTED_FACTS)
+    def adopted(self, closure: Closure) -> list[FileBlock]:
+        """Return the blocks of a closure whose files the table takes as they are."""
+        place = self.store.facts.table.place
+        blocks = [block for block in closure.fixpoint.new if block.at == place]
+        few = len(blocks) <= max(_ADOPTED_BLOCKS, rows_of(blocks) // _ADOPTED_FACTS)
+        return blocks if few else []
 
-    def adopted(self, closure: Closure) -> tuple[AddAction, ...]:
-        """Return the log entries for the files of a closure as they are."""
-        files = (file for block in closure.fixpoint.new for file in block.files)
-        return self.store.facts.actions(files, "derived")
+    def publish(
+        self, closure: Closure, adopted: list[FileBlock], version: int
+    ) -> tuple[AddAction, ...]:
+        """Put what was derived into the table, for `version`, and return its log entries.
 
-    def publish(self, closure: Closure, version: int) -> tuple[AddAction, ...]:
-        """Write what was derived into the table, for `version`, and return its log entries."""
-        actions: list[AddAction] = []
+        All but the files of blocks that are `adopted` is written once more.
+        """
         facts = self.store.facts
-        for relation, size in closure.counts().items():
-            found = closure.relation(relation, derived_only=True)
-            rows = found.selectExpr("*", f"BIGINT({version}) AS version")
-            arity = self.layout.arities[relation]
-            files = write_facts(self.engine, facts, relation, arity, rows, size)
+        actions = list(facts.actions((f for block in adopted for f in block.files), "derived"))
+        taken = {id(block) for block in adopted}
+        others = [block for block in closure.fixpoint.new if id(block) not in taken]
+        few = rows_of(others) <= READ_BY_DRIVER
+        written = self._written_here(others, version) if few else self._written(others, version)
+        for relation, files in written:
             actions += facts.actions(files, "derived", relation=relation)
         return tuple(actions)
+
+    def _written(self, blocks: list[FileBlock], version: int) -> Iterator[Written]:
+        """Write blocks into the table, relation by relation."""
+        for relation, size in counts(self.engine, self.layout, blocks).items():
+            found = facts_of(self.engine, self.layout, blocks, relation)
+            rows = found.selectExpr("*", f"BIGINT({version}) AS version")
+            arity = self.layout.arities[relation]
+            yield relation, write_facts(self.engine, self.store.facts, relation, arity, rows, size)
+
+    def _written_here(self, blocks: list[FileBlock], version: int) -> Iterator[Written]:
+        """Write a few facts into the table, relation by relation, without an engine."""
+        some = [block.table() for block in blocks]
+        if not some:
+            return
+        rows = pa.concat_tables(some)
+        relations = self.layout.names if "r" in rows.column_names else (TRIPLE,)
+        for relation in relations:
+            own = rows
+            if "r" in rows.column_names:
+                own = rows.filter(pc.field("r") == self.layout.number(relation))
+            if len(own):
+                columns = [own[name] for name in self.layout.columns_of(relation)]
+                yield relation, self.store.facts.table.write_table(stored_table(columns, version))

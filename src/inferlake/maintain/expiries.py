@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from inferlake.evaluate.blocks import Block, FileBlock, Without
+from inferlake.evaluate.blocks import Block, FileBlock, Without, laid_out
 from inferlake.evaluate.lasting import FOREVER_SQL, Chosen
 from inferlake.evaluate.queries import Queries
-from inferlake.maintain.derive import StoreBlock, laid_out
+from inferlake.maintain.derive import StoreBlock
 from inferlake.plan.clauses import Layout
 from inferlake.plan.sql import id_sql
 from inferlake.session import Engine, union

@@ -25,6 +25,7 @@ from inferlake.maintain.rules import ChosenRules
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
 from inferlake.plan.clauses import Layout, clauses, layout, patterns
+from inferlake.plan.patterns import Patterns
 from inferlake.progress import Progress
 from inferlake.rules.load import compiled
 from inferlake.rules.model import TRIPLE, Program
@@ -114,7 +115,7 @@ class Repair:
             gone = (self._triples(deriver.layout, asserted.removed),)
             stored = [Without(deriver.layout, block, gone) for block in stored]
         added = AddedBlock(deriver.layout, self.store, asserted.written)
-        scratch = self._scratch(deriver.layout, base.version + 1)
+        scratch = self._scratch(base.version + 1)
         closure = deriver.close(scratch, [], [*stored, added])
         broken, more = closure.contradictions(SHOWN)
         actions = self._published(deriver, scratch, closure, base.version + 1)
@@ -141,7 +142,7 @@ class Repair:
         shape = layout(before + after, {TRIPLE: 3})
         kept = Program(tuple(rule for rule in before.rules if rule in after.rules), after.schema)
         version = base.version + 1
-        scratch = self._scratch(shape, version)
+        scratch = self._scratch(version)
         deriver = self.deriver(before + after)
         retracted = Retracted((), Work())
         can_lose = bool(asserted.removed) or kept.rules != before.rules
@@ -275,28 +276,23 @@ class Repair:
         self._rounds.append(replace(done, number=len(self._rounds) + 1))
         self.progress.note(str(self._rounds[-1]))
 
-    def _scratch(self, shape: Layout, version: int) -> Scratch:
-        if shape.only_triples:
-            return TableScratch(self.scratch, store=self.store, engine=self.engine, version=version)
-        return Scratch(self.scratch)
+    def _scratch(self, version: int) -> TableScratch:
+        return TableScratch(self.scratch, store=self.store, engine=self.engine, version=version)
 
     def _triples(self, shape: Layout, files: tuple[DataFile, ...]) -> Block:
         """Return triples that the change has written, with what they look like."""
-        block: Block = AddedBlock(shape, self.store, files)
-        if shape.only_triples:  # then the files are a block as they are
-            block = FileBlock(shape, self.store.facts.table.place, files, None)
+        triples = Patterns([shape.row(TRIPLE, ["s", "p", "o"])])
+        block = FileBlock(shape, self.store.facts.table.place, files, triples, relation=TRIPLE)
         type_id = Rules(Program(), self.id_of).type_id
         return Describer(self.engine, shape, type_id).described(block)
 
     def _published(
-        self, deriver: Deriver, scratch: Scratch, closure: Closure, version: int
+        self, deriver: Deriver, scratch: TableScratch, closure: Closure, version: int
     ) -> tuple[AddAction, ...]:
         """Put what was derived into the table: the files as they are, or written once more."""
-        adopted = isinstance(scratch, TableScratch) and deriver.adopts(closure)
-        actions = deriver.adopted(closure) if adopted else deriver.publish(closure, version)
-        if isinstance(scratch, TableScratch):
-            taken = {action.path for action in actions}
-            self.store.facts.table.discard(p for p in scratch.written if p not in taken)
+        actions = deriver.publish(closure, deriver.adopted(closure), version)
+        taken = {action.path for action in actions}
+        self.store.facts.table.discard(p for p in scratch.written if p not in taken)
         return actions
 
     def _contradictions(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import FileBlock, same_sql
+from inferlake.evaluate.blocks import FileBlock, laid_out, same_sql
 from inferlake.evaluate.described import looks
 from inferlake.evaluate.lasting import FOREVER_SQL, Chosen
 from inferlake.evaluate.queries import Queries
-from inferlake.maintain.derive import StoreBlock, laid_out
+from inferlake.maintain.derive import StoreBlock
 from inferlake.maintain.expiries import Expiries, after
 from inferlake.plan.patterns import Patterns
 from inferlake.rules.model import TRIPLE

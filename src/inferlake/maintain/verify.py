@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from inferlake.evaluate.blocks import Scratch, same_sql
+from inferlake.evaluate.blocks import Scratch, laid_out, same_sql
 from inferlake.evaluate.closure import Closure, relation
 from inferlake.evaluate.lasting import FOREVER_SQL
 from inferlake.evaluate.report import shown_fact
-from inferlake.maintain.derive import Derivation, Deriver, StoreBlock, laid_out
+from inferlake.maintain.derive import Derivation, Deriver, StoreBlock
 from inferlake.maintain.expiries import read_expiries
 from inferlake.maintain.rules import ChosenRules
 from inferlake.plan.clauses import layout

@@ -51,6 +51,19 @@ class Layout:
     def columns(self) -> tuple[str, ...]:
         return self.arguments if self.only_triples else ("r", *self.arguments)
 
+    def columns_of(self, relation: str | None) -> tuple[str, ...]:
+        """Return the columns that facts of one relation need, or those of all."""
+        return self.columns if relation is None else self.arguments[: self.arities[relation]]
+
+    def shared(self, rows: Iterable[Row]) -> str | None:
+        """Return the relation that all of some rows are of, if it has arguments."""
+        if self.only_triples:
+            return TRIPLE
+        found = {row[0] for row in rows}
+        number = found.pop() if len(found) == 1 else None
+        relation = self.names[number] if isinstance(number, int) else None
+        return relation if relation is not None and self.arities[relation] else None
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The relations, in the order of their numbers."""

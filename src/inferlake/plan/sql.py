@@ -62,11 +62,16 @@ class TableInput:
 
 
 @dataclass(frozen=True)
+class LiteralInput:
+    """The literals of the dictionary, with the columns that checks of texts need."""
+
+
+@dataclass(frozen=True)
 class TermInput:
-    """The dictionary, with the columns that checks of texts need."""
+    """The dictionary as it is."""
 
 
-Input = FactInput | TableInput | TermInput
+Input = FactInput | TableInput | LiteralInput | TermInput
 
 
 @dataclass
@@ -205,11 +210,13 @@ class _Join:
         if not check.needs_text:
             return check_sql(check.name, [self._value(arg) for arg in check.args])
         aliases: list[str | int] = []
-        for arg in check.args:
+        for place, arg in enumerate(check.args):
             if isinstance(arg, int) and arg in self.query.texts:
                 aliases.append(arg)
                 continue
-            alias, terms = f"t{len(self.tables)}", self.query.input(_TERMS)
+            # No check of texts holds for what is not a literal; but a datatype is none.
+            of = _TERMS if check.name == "has_datatype" and place else _LITERALS
+            alias, terms = f"t{len(self.tables)}", self.query.input(of)
             if isinstance(arg, int):
                 # The schema has put it there. One row, for which nothing else need move.
                 one = f"(SELECT * FROM {terms} WHERE id = {id_sql(arg)})"
@@ -232,6 +239,7 @@ class _Join:
         return self.where[slot] if isinstance(slot, str) else id_sql(slot)
 
 
+_LITERALS = LiteralInput()
 _TERMS = TermInput()
 
 

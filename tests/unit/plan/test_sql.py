@@ -13,6 +13,7 @@ from inferlake.plan.linear import Entry
 from inferlake.plan.specialise import Template
 from inferlake.plan.sql import (
     FactInput,
+    LiteralInput,
     Query,
     Range,
     TableInput,
@@ -139,7 +140,7 @@ def test_checks_of_ids_need_no_dictionary() -> None:
     assert text.endswith(
         " AND (a0.s >= 0 AND a0.s & 1 = 0) AND a0.s <> a1.o AND a1.o = BIGINT('-6')"
     )
-    assert not any(isinstance(one, TermInput) for one in query.inputs.values())
+    assert not any(isinstance(one, LiteralInput | TermInput) for one in query.inputs.values())
 
 
 def test_checks_of_texts_join_the_dictionary() -> None:
@@ -149,7 +150,14 @@ def test_checks_of_texts_join_the_dictionary() -> None:
     text, query = select(one, NEW, ALL)
     assert "JOIN {f2} t2 ON t2.id = a0.o JOIN {f2} t3 ON t3.id = a1.o" in text
     assert "t2.number >= t3.number" in text
-    assert [type(one) for one in query.inputs.values()] == [FactInput, FactInput, TermInput]
+    assert [type(one) for one in query.inputs.values()] == [FactInput, FactInput, LiteralInput]
+
+
+def test_a_datatype_is_looked_up_among_all_terms() -> None:
+    one = group(Clause("n", ("x", 2, "d"), (("x", 4, "d"),), (Check("has_datatype", ("x", "d")),)))
+    text, query = select(one, NEW)
+    assert "JOIN {f1} t1 ON t1.id = a0.s JOIN {f2} t2 ON t2.id = a0.o" in text
+    assert [type(one) for one in query.inputs.values()] == [FactInput, LiteralInput, TermInput]
 
 
 def test_constants_in_checks_of_texts_are_written_out() -> None:
