@@ -115,8 +115,9 @@ def close(
             if start is None:
                 continue
             rest = rule.body[:place] + rule.body[place + 1 :]
+            conclusion = Clause(rule.name, rule.head, (), rule.checks)
             for bindings in _joined(rest, known, start):
-                clause = rule.bound(bindings)
+                clause = conclusion.bound(bindings)
                 if clause is not None and not clause.checks:
                     _settle(clause.head, known, besides, pending, keep)
         if len(known) + len(besides) > limit:

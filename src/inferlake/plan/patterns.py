@@ -53,7 +53,9 @@ class Patterns:
 
     def cover(self, row: Row) -> bool:
         """Tell whether every fact that matches `row` matches one of these."""
-        return any(set(_guard(one)) <= set(_guard(row)) for one in self._index.meeting(row))
+        return any(
+            all(isinstance(row[i], int) for i in _guard(one)) for one in self._index.meeting(row)
+        )
 
     def meet(self, row: Row) -> bool:
         """Tell whether some fact that matches `row` may match one of these."""
