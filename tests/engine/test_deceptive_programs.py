@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from inferlake.errors import LimitReached
 from inferlake.evaluate.reference import closure
 from inferlake.kb import KnowledgeBase
 from inferlake.maintain.change import _Work
@@ -74,6 +75,34 @@ def test_a_deceptive_program_equals_the_reference(engine: Engine, case: str) -> 
     program = parse(f"@prefix : <e:> . {rules}")
     given = triples(facts)
     assert close(engine, program, given, options=options).facts == closure(program, given)
+
+
+def test_triples_of_too_many_classes_to_name_are_no_other_facts(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inferlake.evaluate.described._MOST", 1)
+    program = parse(
+        "@prefix : <e:> . [type] [?x, a, ?y] :- [?x, :p, ?y] ."
+        " [has] has(?x, ?q) :- [?x, ?q, ?y], [?y, :flag, ?z] ."
+        " [three] three(?x, ?q, ?y) :- [?x, ?q, ?y], [?y, :flag, ?z] ."
+    )
+    given = triples("x p c,y p d,c flag z")
+    assert close(engine, program, given).facts == closure(program, given)
+
+
+def test_a_limit_leaves_no_file_of_what_was_derived(tmp_path: Path) -> None:
+    (tmp_path / "more.dl").write_text(
+        "@prefix : <e:> . [n] next(?x, ?y) :- [?x, :p, ?y] ."
+        " [p] [?x, :p, ?z] :- next(?x, ?y), next(?y, ?z) ."
+    )
+    lines = [f"<e:n{n}> <e:p> <e:n{n + 1}> .\n" for n in range(40)]
+    (tmp_path / "a.nt").write_text("".join(lines))
+    kb = KnowledgeBase(tmp_path / "kb", engine="sail")
+    kb.load(tmp_path / "a.nt", rules="none")
+    there = set(Path(kb.path, "facts").rglob("*.parquet"))
+    with pytest.raises(LimitReached):
+        kb.load(tmp_path / "a.nt", rules=str(tmp_path / "more.dl"), max_rounds=4)
+    assert set(Path(kb.path, "facts").rglob("*.parquet")) == there
 
 
 def test_a_program_of_many_relations_takes_a_second_load(tmp_path: Path) -> None:

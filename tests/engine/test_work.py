@@ -1,9 +1,9 @@
 """How much work a change is: it may become less, and must not become more unnoticed.
 
 Seconds depend on the machine; these numbers do not. One story is told on each engine, under RDFS
-and under OWL-Horst, and each of its steps is held against the table below. Where a number went
-down for good, lower it here; where it went up, say in the commit why that is worth it. Spark plans
-again while it runs, so its jobs and stages have a tenth to spare.
+and OWL-Horst, and its beginning under OWL 2 RL; each step is held against the table below. Where a
+number went down for good, lower it here; where it went up, say in the commit why that is worth it.
+Spark plans again while it runs, so its jobs and stages have a tenth to spare.
 """
 
 from __future__ import annotations
@@ -79,6 +79,9 @@ schema-add        3008         0      4     0     0      0 |     6  17062 |     
 schema-remove        0         9      3    21    21   2298 |     9  20071 |    22    0 |  120    130
 batch-add         6000         0      3     0     0      0 |    11  20081 |     8    0 |   40     48
 batch-remove         0      3000      5  4500  4500   4500 |    13  32081 |    26    0 |  128    134
+[owl2rl]
+load                 0         0      0     0     0      0 |     0      0 |     0    0 |    0      0
+small-add            0         0      0     0     0      0 |     0      0 |     0    0 |    0      0
 """
 
 
@@ -203,7 +206,7 @@ def excess(found: Work, allowed: Work) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rules", ["rdfs", "owl-horst"])
+@pytest.mark.parametrize("rules", ["rdfs", "owl-horst", "owl2rl"])
 def test_no_step_takes_more_work_than_it_did(
     engine: Engine, rules: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +224,8 @@ def test_no_step_takes_more_work_than_it_did(
     file = written(SCHEMA + data(), "load.ttl")
     found = {"load": step(lambda: kb.load(file))}
     for name, change in STEPS.items():
+        if (rules, name) not in TABLE:
+            break
         files: dict[str, Any] = {way: written(text, f"{way}.ttl") for way, text in change.items()}
         found[name] = step(lambda files=files: kb.update(**files, algorithm="bf"))
     assert kb.verify().ok

@@ -136,7 +136,7 @@ class Around(Plain, Generic[B]):
 
 @dataclass(frozen=True)
 class FileBlock:
-    """A block in Parquet files below a scratch folder.
+    """A block in Parquet files below a scratch folder, or the folder of a table.
 
     They have the layout's columns; or, if all facts are of one `relation`, those of its arguments.
     """
@@ -153,7 +153,13 @@ class FileBlock:
         return parquet.rows(self.files)
 
     def may_hold(self, wanted: Patterns) -> bool:
-        return any(self._may_hold(file, wanted) for file in self.files)
+        return self._concerns(wanted) and any(self._may_hold(file, wanted) for file in self.files)
+
+    def _concerns(self, wanted: Patterns) -> bool:
+        """Tell whether `wanted` asks for the one relation, if these facts are all of one."""
+        if self.relation is None or self.layout.only_triples:
+            return True
+        return any(row[0] in (None, self.layout.number(self.relation)) for row in wanted.rows)
 
     @property
     def addresses(self) -> list[str]:

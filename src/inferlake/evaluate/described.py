@@ -76,8 +76,10 @@ class Describer:
         distinct = {place: frozenset(column) for place, column in enumerate(columns)}
         values = {place: some for place, some in distinct.items() if len(some) <= LISTED}
         found = self._looks(dict(zip(self.layout.columns, columns, strict=True)))
+        if len(found) > _MOST:
+            return replace(block, values=values)
         patterns = Patterns(self._pattern(*row) for row in found)
-        return replace(block, patterns=patterns if len(found) <= _MOST else None, values=values)
+        return replace(block, patterns=patterns, values=values)
 
     def _looks(self, columns: dict[str, list[int]]) -> set[tuple[int, int | None, int | None]]:
         type_id = self.type_id

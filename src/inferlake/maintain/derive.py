@@ -1,7 +1,8 @@
 """What follows from a version's facts, as files of the derived layer.
 
 The evaluation reads the store's files as they are, and the files that the same change is about to
-add. It writes beside the store; what it found then goes into the table, placed for pruning.
+add. It writes triples into the table's folder, where nobody sees them until a commit names them,
+and all else beside the store; what is not taken over as it is goes there again, placed for pruning.
 """
 
 from __future__ import annotations

@@ -92,14 +92,20 @@ class Repair:
     progress: Progress
     scratch: Place
     _rounds: list[Round] = field(default_factory=list)
+    # Files in the table's folder that no commit names yet.
+    _written: list[str] = field(default_factory=list)
 
     def run(self, base: Snapshot, asserted: Asserted) -> Repaired:
         """Derive what follows in the version after `base`, once `asserted` triples changed."""
         before = compiled(self.store.rules_at(base) or ())
         choice = choose(self.how.algorithm, base, before, self.rules.program, asserted.taken)
-        if choice.algorithm == "rebuild":
-            return self._rebuilt(base, asserted, choice)
-        return self._repaired(base, asserted, before, choice)
+        try:
+            if choice.algorithm == "rebuild":
+                return self._rebuilt(base, asserted, choice)
+            return self._repaired(base, asserted, before, choice)
+        except BaseException:
+            self.store.facts.table.discard(self._written)
+            raise
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -277,7 +283,13 @@ class Repair:
         self.progress.note(str(self._rounds[-1]))
 
     def _scratch(self, version: int) -> TableScratch:
-        return TableScratch(self.scratch, store=self.store, engine=self.engine, version=version)
+        return TableScratch(
+            self.scratch,
+            store=self.store,
+            engine=self.engine,
+            version=version,
+            written=self._written,
+        )
 
     def _triples(self, shape: Layout, files: tuple[DataFile, ...]) -> Block:
         """Return triples that the change has written, with what they look like."""

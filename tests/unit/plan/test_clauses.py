@@ -44,6 +44,18 @@ def test_facts_come_back_as_they_went(name: str) -> None:
     assert WIDE.fact([slot or 0 for slot in fact]) == fact  # type: ignore[misc]
 
 
+def test_facts_of_one_relation_need_its_arguments_alone() -> None:
+    edges = [WIDE.row("edge", (1, 2)), WIDE.row("edge", ("x", "y"))]
+    assert WIDE.shared(edges) == "edge"
+    assert WIDE.columns_of("edge") == ("s", "p")
+    assert WIDE.shared([*edges, WIDE.row("triple", (1, 2, 3))]) is None
+    assert WIDE.shared([(None,) * 6]) is None
+    assert WIDE.columns_of(None) == WIDE.columns
+    assert Layout({"triple": 3}).shared([(None, 2, None)]) == "triple"
+    # A table without columns would have no rows.
+    assert Layout({"triple": 3, "yes": 0}).shared([(1, None, None, None)]) is None
+
+
 def test_a_layout_knows_relations_that_only_have_facts() -> None:
     program = parse("p(?x) :- q(?x, ?x) .")
     assert layout(program, {"triple": 3}).arities == {"triple": 3, "p": 1, "q": 2}
