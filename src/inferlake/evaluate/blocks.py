@@ -174,7 +174,7 @@ class FileBlock:
         def column(name: str) -> pa.ChunkedArray | pa.Array:
             if name in found.column_names:
                 return found[name]
-            return pa.array([relation if name == "r" else 0] * len(found), pa.int64())
+            return pa.repeat(pa.scalar(relation if name == "r" else 0, pa.int64()), len(found))
 
         return pa.table({name: column(name) for name in self.layout.columns})
 

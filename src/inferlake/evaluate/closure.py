@@ -104,11 +104,11 @@ def counts(engine: Engine, layout: Layout, blocks: Iterable[FileBlock]) -> dict[
     found: Counter[str] = Counter()
     mixed: list[Block] = []
     for block in blocks:
-        relation = TRIPLE if layout.only_triples else block.relation
-        if relation is None:
+        name = TRIPLE if layout.only_triples else block.relation
+        if name is None:
             mixed.append(block)
         else:
-            found[relation] += block.rows
+            found[name] += block.rows
     rest = facts(mixed, engine, Patterns([(None,) * len(layout.columns)]), layout)
     if rest is not None:
         rows = rest.groupBy("r").count().collect()

@@ -280,24 +280,18 @@ class Deriver:
         ]
         return [*blocks] if self.window is None else self.window.without(blocks, chosen)
 
-    def adopted(self, closure: Closure) -> list[FileBlock]:
-        """Return the blocks of a closure whose files the table takes as they are."""
-        place = self.store.facts.table.place
-        blocks = [block for block in closure.fixpoint.new if block.at == place]
-        few = len(blocks) <= max(_ADOPTED_BLOCKS, rows_of(blocks) // _ADOPTED_FACTS)
-        return blocks if few else []
-
-    def publish(
-        self, closure: Closure, adopted: list[FileBlock], version: int
-    ) -> tuple[AddAction, ...]:
+    def publish(self, closure: Closure, version: int) -> tuple[AddAction, ...]:
         """Put what was derived into the table, for `version`, and return its log entries.
 
-        All but the files of blocks that are `adopted` is written once more.
+        Files that lie there already are taken over, unless they are many and small; all else is
+        written once more.
         """
-        facts = self.store.facts
+        facts, blocks = self.store.facts, closure.fixpoint.new
+        adopted = [block for block in blocks if block.at == facts.table.place]
+        if len(adopted) > max(_ADOPTED_BLOCKS, rows_of(adopted) // _ADOPTED_FACTS):
+            adopted = []
+        others = [block for block in blocks if block.at != facts.table.place or not adopted]
         actions = list(facts.actions((f for block in adopted for f in block.files), "derived"))
-        taken = {id(block) for block in adopted}
-        others = [block for block in closure.fixpoint.new if id(block) not in taken]
         few = rows_of(others) <= READ_BY_DRIVER
         written = self._written_here(others, version) if few else self._written(others, version)
         for relation, files in written:

@@ -302,7 +302,7 @@ class Repair:
         self, deriver: Deriver, scratch: TableScratch, closure: Closure, version: int
     ) -> tuple[AddAction, ...]:
         """Put what was derived into the table: the files as they are, or written once more."""
-        actions = deriver.publish(closure, deriver.adopted(closure), version)
+        actions = deriver.publish(closure, version)
         taken = {action.path for action in actions}
         self.store.facts.table.discard(p for p in scratch.written if p not in taken)
         return actions
