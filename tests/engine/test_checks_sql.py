@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from inferlake.plan.checks_sql import check_sql, term_columns_sql, value_columns_sql
+from inferlake.plan.checks_sql import VALUED, check_sql, typed_sql, value_steps_sql
 from inferlake.rules import values
 from inferlake.rules.model import IDENTITY, Comparison, Kind, Term
 from inferlake.session import Engine
@@ -117,7 +117,9 @@ def dictionary(engine: Engine, terms: list[str]):
     ids = pa.array([FULL.of(term) for term in terms], pa.int64())
     table = pa.table({"id": ids, "term": pa.array(terms, pa.string())})
     frame = engine.session.createDataFrame(table)
-    return frame.selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
+    for columns in value_steps_sql():
+        frame = frame.selectExpr(*columns)
+    return frame
 
 
 def asked(operator: str, left: str, right: str) -> bool:
@@ -134,6 +136,18 @@ def test_columns_of_terms_are_what_the_functions_say(engine: Engine) -> None:
         for kind in (values.datatype(term),)
     }
     assert {t: (found[t], expected[t]) for t in TERMS if found[t] != expected[t]} == {}
+
+
+def test_what_is_ill_typed_has_a_datatype(engine: Engine) -> None:
+    literals = [term for term in TERMS if values.datatype(term) is not None]
+    rows = dictionary(engine, literals).where(typed_sql()).toArrow().to_pylist()
+    assert {r["term"] for r in rows if r["ill"]} == set(filter(values.is_ill_typed, literals))
+    assert {row["term"] for row in rows}.isdisjoint({'"a"', '""', r'"\""'})
+
+
+def test_the_columns_of_values_are_those_named(engine: Engine) -> None:
+    found = dictionary(engine, TERMS).schema
+    assert ", ".join(f"{f.name} {f.dataType.simpleString().upper()}" for f in found) == VALUED
 
 
 def test_numbers_are_what_the_functions_say(engine: Engine) -> None:

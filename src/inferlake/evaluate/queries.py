@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from inferlake.evaluate.blocks import Block, FileBlock, Near, Scratch, facts, may_match
 from inferlake.evaluate.described import Describer
-from inferlake.plan.checks_sql import term_columns_sql, value_columns_sql
+from inferlake.plan.checks_sql import VALUED, typed_sql, value_steps_sql
 from inferlake.plan.clauses import Layout
 from inferlake.plan.groups import Group
 from inferlake.plan.patterns import Patterns
@@ -71,11 +71,25 @@ class Queries:
 
     @cached_property
     def _literals(self) -> DataFrame:
-        """The literals with their values, written once: engines would compute them in each join."""
-        literals = self.terms().where(f"NOT {is_resource_sql('id')}")
-        frame = literals.selectExpr(*term_columns_sql()).selectExpr(*value_columns_sql())
+        """The literals with their values."""
+        return self._valued(self._literal_terms)
+
+    @cached_property
+    def _ill_typed(self) -> DataFrame:
+        """Those literals with their values whose text may not fit their datatype."""
+        return self._valued(self._literal_terms.where(typed_sql()))
+
+    @property
+    def _literal_terms(self) -> DataFrame:
+        return self.terms().where(f"NOT {is_resource_sql('id')}")
+
+    def _valued(self, literals: DataFrame) -> DataFrame:
+        """Return literals with values, written once: engines would compute them in each join."""
+        frame = literals
+        for columns in value_steps_sql():
+            frame = frame.selectExpr(*columns)
         at, _ = self.scratch.write_whole(frame)
-        return self.engine.session.read.schema(frame.schema).parquet(at.address)
+        return self.engine.session.read.schema(VALUED).parquet(at.address)
 
     def frames(self, query: Query) -> dict[str, DataFrame]:
         """Return the frames that a query names."""
@@ -117,7 +131,7 @@ class Queries:
         if isinstance(what, TableInput):
             return self.scratch.table(self.engine, what.columns, what.rows)
         if isinstance(what, LiteralInput):
-            return self._literals
+            return self._ill_typed if what.ill else self._literals
         if isinstance(what, TermInput):
             return self.terms()
         assert isinstance(what, FactInput) and isinstance(what.of, Ranges)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from inferlake.rules import values
 from inferlake.terms.ids import is_iri_sql, is_resource_sql
@@ -21,7 +21,7 @@ def check_sql(name: str, args: Sequence[str | int], texts: Mapping[int, str] | N
     """Return SQL for a test.
 
     For tests that ids decide, `args` are SQL for ids. For the others they are aliases of the
-    dictionary as `terms_sql` describes it, or ids of constants whose terms are in `texts`.
+    dictionary with the columns that are `VALUED`, or ids of constants whose terms are in `texts`.
     """
     if name in _BY_ID:
         return _BY_ID[name](args[0])
@@ -37,8 +37,8 @@ def check_sql(name: str, args: Sequence[str | int], texts: Mapping[int, str] | N
 
 def _ordered(operator: str, left: dict[str, str], right: dict[str, str]) -> str:
     numbers = f"{left['number']} {operator} {right['number']}"
-    textual = ", ".join(quoted(kind) for kind in sorted(values.TEXTUAL))
-    alike = f"{left['datatype']} = {right['datatype']} AND {left['datatype']} IN ({textual})"
+    kinds = _listed(values.TEXTUAL)
+    alike = f"{left['datatype']} = {right['datatype']} AND {left['datatype']} IN ({kinds})"
     texts = f"IF({alike}, {left['body']} {operator} {right['body']}, FALSE)"
     return f"coalesce({numbers}, {texts}, FALSE)"
 
@@ -68,14 +68,18 @@ def _constant(term: str) -> dict[str, str]:
     }
 
 
-def term_columns_sql() -> list[str]:
-    """Return expressions over `id, term` for the columns that checks of texts use.
+VALUED = "id BIGINT, term STRING, body STRING, datatype STRING, number DOUBLE, ill BOOLEAN"
 
-    Used with `selectExpr` in two steps, because the later ones read the earlier: see `terms_sql`.
+
+def value_steps_sql() -> Iterator[list[str]]:
+    """Yield the columns of select after select that make `VALUED` of a dictionary's `id, term`.
+
+    Each reads those before it. In one select, every part of the last would be written out as often
+    as it is used, and engines took longer to plan that than to run it.
     """
     literal = "startswith(term, '\"')"
     end = "length(term) - instr(reverse(term), '\"') + 2"
-    return [
+    yield [
         "id",
         "term",
         f"IF({literal}, substring(term, 2, length(term) - instr(reverse(term), '\"') - 1), NULL)"
@@ -85,19 +89,26 @@ def term_columns_sql() -> list[str]:
         f" WHEN substring(term, {end}, 1) = '@' THEN {quoted(values.LANG_STRING)}"
         f" ELSE substring(term, {end} + 2) END AS datatype",
     ]
-
-
-def value_columns_sql() -> list[str]:
-    """Return expressions over `id, term, body, datatype` for the columns number and ill."""
-    fits = _fits_sql()
-    numeric = ", ".join(quoted(kind) for kind in sorted(values.NUMERIC))
+    kept = ["id", "term", "body", "datatype"]
+    yield [
+        *kept,
+        f"IF(datatype IN ({_listed(values.BOUNDS)}), regexp_replace(body, '^[+-]?0*', ''), NULL)"
+        " AS digits",
+    ]
+    # A decimal holds 38 digits; any bound is smaller than 37 nines.
+    clipped = "IF(length(digits) > 37, repeat('9', 37), digits)"
+    sign = "IF(startswith(body, '-'), '-', '')"
+    yield [*kept, f"try_cast(concat({sign}, '0', {clipped}) AS DECIMAL(38, 0)) AS whole"]
+    yield [*kept, f"{_fits_sql()} AS fits"]
     # Adding zero makes one of the two zeros, which Sail would tell apart.
     value = "try_cast(replace(body, 'INF', 'Infinity') AS DOUBLE) + DOUBLE(0)"
-    return [
-        *("id", "term", "body", "datatype"),
-        f"IF(datatype IN ({numeric}) AND body <> 'NaN' AND {fits}, {value}, NULL) AS number",
-        f"coalesce(NOT {fits}, FALSE) AS ill",
-    ]
+    numeric = f"datatype IN ({_listed(values.NUMERIC)}) AND body <> 'NaN' AND fits"
+    yield [*kept, f"IF({numeric}, {value}, NULL) AS number", "coalesce(NOT fits, FALSE) AS ill"]
+
+
+def typed_sql() -> str:
+    """Return SQL over `term` that is false for literals without a datatype: any text fits those."""
+    return "NOT endswith(term, '\"')"
 
 
 def _fits_sql() -> str:
@@ -106,8 +117,7 @@ def _fits_sql() -> str:
     for kind, pattern in values.PATTERNS.items():
         kinds.setdefault(pattern, []).append(kind)
     cases = "".join(
-        f"WHEN datatype IN ({', '.join(map(quoted, some))})"
-        f" THEN regexp_like(body, {quoted(_whole(pattern))}) "
+        f"WHEN datatype IN ({_listed(some)}) THEN regexp_like(body, {quoted(_whole(pattern))}) "
         for pattern, some in kinds.items()
     )
     bounds = "".join(
@@ -117,17 +127,16 @@ def _fits_sql() -> str:
     return f"((CASE {cases}ELSE TRUE END) AND (CASE {bounds}ELSE TRUE END))"
 
 
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(map(quoted, sorted(texts)))
+
+
 def _whole(pattern: str) -> str:
     """Not `$`, which in Java also matches before a line separator at the end."""
     return rf"\A({pattern})\z"
 
 
 def _within(low: int | None, high: int | None) -> str:
-    # A decimal holds 38 digits; any bound is smaller than 37 nines.
-    digits = r"regexp_replace(body, '^[+-]?0*', '')"
-    clipped = f"IF(length({digits}) > 37, repeat('9', 37), {digits})"
-    sign = "IF(startswith(body, '-'), '-', '')"
-    value = f"try_cast(concat({sign}, '0', {clipped}) AS DECIMAL(38, 0))"
-    tests = [f"{value} >= {low}"] if low is not None else []
-    tests += [f"{value} <= {high}"] if high is not None else []
+    tests = [f"whole >= {low}"] if low is not None else []
+    tests += [f"whole <= {high}"] if high is not None else []
     return " AND ".join(tests)

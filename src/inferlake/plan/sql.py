@@ -65,6 +65,8 @@ class TableInput:
 class LiteralInput:
     """The literals of the dictionary, with the columns that checks of texts need."""
 
+    ill: bool = False  # those with a text that does not fit their datatype are enough
+
 
 @dataclass(frozen=True)
 class TermInput:
@@ -214,9 +216,7 @@ class _Join:
             if isinstance(arg, int) and arg in self.query.texts:
                 aliases.append(arg)
                 continue
-            # No check of texts holds for what is not a literal; but a datatype is none.
-            of = _TERMS if check.name == "has_datatype" and place else _LITERALS
-            alias, terms = f"t{len(self.tables)}", self.query.input(of)
+            alias, terms = f"t{len(self.tables)}", self.query.input(_looked_up(check, place))
             if isinstance(arg, int):
                 # The schema has put it there. One row, for which nothing else need move.
                 one = f"(SELECT * FROM {terms} WHERE id = {id_sql(arg)})"
@@ -240,7 +240,16 @@ class _Join:
 
 
 _LITERALS = LiteralInput()
+_ILL_TYPED = LiteralInput(ill=True)
 _TERMS = TermInput()
+
+
+def _looked_up(check: Check, place: int) -> Input:
+    """Return where a check of texts finds what it asks of an argument."""
+    if check.name == "has_datatype" and place:
+        return _TERMS
+    # No check of texts holds for what is not a literal; but a datatype is none.
+    return _ILL_TYPED if check.name == "is_ill_typed" else _LITERALS
 
 
 def add_witnesses(

@@ -153,6 +153,14 @@ def test_checks_of_texts_join_the_dictionary() -> None:
     assert [type(one) for one in query.inputs.values()] == [FactInput, FactInput, LiteralInput]
 
 
+def test_only_ill_typed_literals_are_asked_for_where_they_do() -> None:
+    checks = (Check("is_ill_typed", ("y",)), Check("<", ("y", -6)))
+    one = group(Clause("n", ("x", 2, "y"), (("x", 4, "y"),), checks))
+    _, query = select(one, NEW, texts={-6: '"a"'})
+    asked = [one for one in query.inputs.values() if isinstance(one, LiteralInput)]
+    assert asked == [LiteralInput(ill=True), LiteralInput()]
+
+
 def test_a_datatype_is_looked_up_among_all_terms() -> None:
     one = group(Clause("n", ("x", 2, "d"), (("x", 4, "d"),), (Check("has_datatype", ("x", "d")),)))
     text, query = select(one, NEW)
