@@ -95,6 +95,36 @@ def test_a_circle_of_joins_goes_with_its_only_support(
     assert not story.facts("derived")
 
 
+LONG_WAY = "[?x, :reaches, ?z] :- [?x, :reaches, ?y], [?y, :next, ?z] ."
+
+
+def chain(engine: Engine, folder: Path) -> Story:
+    """A store in which what follows from one triple goes step by step."""
+    story = Story(engine, folder, LONG_WAY)
+    links = " ".join(f":n{i} :next :n{i + 1} ." for i in range(12))
+    story.load(f":s :reaches :n0 . {links} " + " ".join(f":z :w{i} :z ." for i in range(12)))
+    return story
+
+
+def test_a_removal_that_takes_long_is_given_up_for_a_rebuild(
+    engine: Engine, tmp_path: Path
+) -> None:
+    story = chain(engine, tmp_path)
+    report = story.update("auto", remove=":s :reaches :n0 .", add=":z :reaches :n11 .")
+    assert (report.algorithm, report.reason) == ("rebuild", "bf was not done in 5 rounds")
+    kinds = [done.kind for done in report.rounds]
+    assert kinds == [*["check", "prove", "delete"] * 2, "join", "join"]
+    assert [done.number for done in report.rounds] == list(range(1, 9))
+    assert (report.derived, report.withdrawn) == (1, 12)
+
+
+@in_process
+def test_a_removal_that_was_asked_for_goes_all_the_way(engine: Engine, tmp_path: Path) -> None:
+    story = chain(engine, tmp_path)
+    report = story.update("bf", remove=":s :reaches :n0 .")
+    assert report.algorithm == "bf" and len(report.rounds) > 20
+
+
 @algorithms
 def test_a_fact_with_two_derivations_survives_the_first(
     engine: Engine, tmp_path: Path, algorithm: Algorithm

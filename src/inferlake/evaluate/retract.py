@@ -57,16 +57,20 @@ class Retraction:
     options: Options = field(default_factory=Options)
     listen: Callable[[Round], None] = lambda done: None
 
-    def run(self, algorithm: Algorithm) -> Retracted:
-        """Find what is gone."""
+    def run(self, algorithm: Algorithm, most: int | None = None) -> Retracted:
+        """Find what is gone; raise `OutOfRounds` if that takes more than `most` rounds."""
+        account = Account(self.listen, most)
         patterns = self.patterns if self.options.specialised else ()
-        found = self._attempt(algorithm, patterns)
+        found = self._attempt(algorithm, patterns, account)
         if found is None:
-            found = self._attempt(algorithm, ())
+            account.work = Work()
+            found = self._attempt(algorithm, (), account)
         assert found is not None
         return found
 
-    def _attempt(self, algorithm: Algorithm, patterns: tuple[Row, ...]) -> Retracted | None:
+    def _attempt(
+        self, algorithm: Algorithm, patterns: tuple[Row, ...], account: Account
+    ) -> Retracted | None:
         """Remove with rules specialised by `patterns`, or return None if their facts change."""
         schema = self._schema(patterns)
         if schema.from_data and schema.after is not schema.before:
@@ -76,7 +80,6 @@ class Retraction:
         seeds = self._seeds(schema)
         if seeds is None:
             return Retracted((), Work())
-        account = Account(self.listen)
         removal = Removal(self.queries, self._standing(schema), account)
         run = {"bf": removal.bf, "dred": removal.dred, "counting": removal.counting}[algorithm]
         run(seeds)

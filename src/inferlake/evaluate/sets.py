@@ -66,11 +66,17 @@ class Work:
         return Work(*(one + another for one, another in zip(mine, theirs, strict=True)))
 
 
+class OutOfRounds(Exception):
+    """A removal went on after as many rounds as it was given."""
+
+
 @dataclass
 class Account:
     """What a removal did, told round by round."""
 
     listen: Callable[[Round], None] = lambda done: None
+    # How many rounds it may take; None means as many as it needs.
+    most: int | None = None
     rounds: list[Round] = field(default_factory=list)
     work: Work = field(default_factory=Work)
 
@@ -79,9 +85,14 @@ class Account:
         self.hear(Round(0, kind, (), facts, time.perf_counter() - began))
 
     def hear(self, done: Round) -> None:
-        """Take over a round of a part of the work."""
+        """Take over a round of a part of the work.
+
+        Raises `OutOfRounds` if it was one too many.
+        """
         self.rounds.append(replace(done, number=len(self.rounds) + 1))
         self.listen(self.rounds[-1])
+        if self.most is not None and len(self.rounds) > self.most:
+            raise OutOfRounds
 
 
 @dataclass

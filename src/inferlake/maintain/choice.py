@@ -16,6 +16,13 @@ ALGORITHMS: tuple[Algorithm, ...] = ("auto", "bf", "dred", "counting", "rebuild"
 # removal of 4 % took half the time of a rebuild, and one of 15 % half as long again.)
 _REBUILD_FROM = 0.125
 
+# How many rounds a repair gets before starting again is cheaper than going on: deriving everything
+# takes about as long as these, and one more for so many asserted triples. So a repair that gives up
+# has cost little more than what follows it. (On LUBM under owl-horst, 100 triples took `bf` 14 to
+# 16 rounds; a rebuild of 0.7 M triples as long as 4 of those, one of 6.6 M as long as 14.)
+_FEWEST_ROUNDS = 5
+_PER_ROUND = 500_000
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -23,6 +30,12 @@ class Choice:
 
     algorithm: Literal["bf", "dred", "counting", "rebuild"]
     reason: str
+    # After so many rounds of a removal, rebuild; None means never.
+    most_rounds: int | None = None
+
+    def given_up(self) -> Choice:
+        """Return what to do when a removal has taken all its rounds."""
+        return Choice("rebuild", f"{self.algorithm} was not done in {self.most_rounds} rounds")
 
 
 def choose(
@@ -48,7 +61,8 @@ def choose(
     if removed > _REBUILD_FROM * asserted:
         share = f"{removed / asserted:.0%}"
         return Choice("rebuild", f"{share} of the asserted triples go")
+    most = _FEWEST_ROUNDS + asserted // _PER_ROUND
     if removed:
         go = "goes" if removed == 1 else "go"
-        return Choice("bf", f"{counted(removed, 'triple')} of {asserted:,} {go}")
-    return Choice("bf", "few rules change" if before.rules != after.rules else "")
+        return Choice("bf", f"{counted(removed, 'triple')} of {asserted:,} {go}", most)
+    return Choice("bf", "few rules change" if before.rules != after.rules else "", most)

@@ -95,7 +95,9 @@ class PermanentRepair:
         if not (counts.comes or counts.goes or self.rules_change):
             return None
         asked = self.repair.how.algorithm
-        return choose(asked, self.base, self.before, self.after, counts.goes)
+        chosen = choose(asked, self.base, self.before, self.after, counts.goes)
+        # None is given up: a rebuild would also find anew until when everything else stands.
+        return replace(chosen, most_rounds=None)
 
     def permanent(self, found: Touched, choice: Choice | None) -> Permanent:
         if choice is None:

@@ -18,7 +18,7 @@ from inferlake.evaluate.contradictions import Broken
 from inferlake.evaluate.described import READ_BY_DRIVER, Describer
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.retract import Retracted, Retraction
-from inferlake.evaluate.sets import Work
+from inferlake.evaluate.sets import OutOfRounds, Work
 from inferlake.maintain.choice import Choice, choose
 from inferlake.maintain.derive import AddedBlock, Derivation, Deriver, TableScratch
 from inferlake.maintain.rules import ChosenRules
@@ -99,10 +99,14 @@ class Repair:
         """Derive what follows in the version after `base`, once `asserted` triples changed."""
         before = compiled(self.store.rules_at(base) or ())
         choice = choose(self.how.algorithm, base, before, self.rules.program, asserted.taken)
+        scratch = self._scratch(base.version + 1)
         try:
             if choice.algorithm == "rebuild":
-                return self._rebuilt(base, asserted, choice)
-            return self._repaired(base, asserted, before, choice)
+                return self._rebuilt(base, asserted, choice, scratch)
+            try:
+                return self._repaired(base, asserted, before, choice, scratch)
+            except OutOfRounds:
+                return self._rebuilt(base, asserted, choice.given_up(), scratch)
         except BaseException:
             self.store.facts.table.discard(self._written)
             raise
@@ -114,14 +118,15 @@ class Repair:
 
     # --- From nothing ----------------------------------------------------------------------------
 
-    def _rebuilt(self, base: Snapshot, asserted: Asserted, choice: Choice) -> Repaired:
+    def _rebuilt(
+        self, base: Snapshot, asserted: Asserted, choice: Choice, scratch: TableScratch
+    ) -> Repaired:
         deriver = self.deriver(self.rules.program)
         stored = deriver.stored(base, ["asserted"])
         if asserted.removed:
             gone = (self._triples(deriver.layout, asserted.removed),)
             stored = [Without(deriver.layout, block, gone) for block in stored]
         added = AddedBlock(deriver.layout, self.store, asserted.written)
-        scratch = self._scratch(base.version + 1)
         closure = deriver.close(scratch, [], [*stored, added])
         broken, more = closure.contradictions(SHOWN)
         actions = self._published(deriver, scratch, closure, base.version + 1)
@@ -142,13 +147,17 @@ class Repair:
     # --- From what there is ----------------------------------------------------------------------
 
     def _repaired(
-        self, base: Snapshot, asserted: Asserted, before: Program, choice: Choice
+        self,
+        base: Snapshot,
+        asserted: Asserted,
+        before: Program,
+        choice: Choice,
+        scratch: TableScratch,
     ) -> Repaired:
         after = self.rules.program
         shape = layout(before + after, {TRIPLE: 3})
         kept = Program(tuple(rule for rule in before.rules if rule in after.rules), after.schema)
         version = base.version + 1
-        scratch = self._scratch(version)
         deriver = self.deriver(before + after)
         retracted = Retracted((), Work())
         can_lose = bool(asserted.removed) or kept.rules != before.rules
@@ -220,7 +229,7 @@ class Repair:
             self.listen,
         )
         assert choice.algorithm != "rebuild"
-        return retraction.run(choice.algorithm)
+        return retraction.run(choice.algorithm, choice.most_rounds)
 
     def _both(
         self, deriver: Deriver, base: Snapshot, asserted: Asserted, gone: tuple[Block, ...]
