@@ -111,10 +111,10 @@ def test_a_removal_that_takes_long_is_given_up_for_a_rebuild(
 ) -> None:
     story = chain(engine, tmp_path)
     report = story.update("auto", remove=":s :reaches :n0 .", add=":z :reaches :n11 .")
-    assert (report.algorithm, report.reason) == ("rebuild", "bf was not done in 5 rounds")
+    assert (report.algorithm, report.reason) == ("rebuild", "bf was not done after 4 rounds")
     kinds = [done.kind for done in report.rounds]
-    assert kinds == [*["check", "prove", "delete"] * 2, "join", "join"]
-    assert [done.number for done in report.rounds] == list(range(1, 9))
+    assert kinds == ["check", "prove", "delete", "check", "join", "join"]
+    assert [done.number for done in report.rounds] == [1, 2, 3, 4, 5, 6]
     assert (report.derived, report.withdrawn) == (1, 12)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from inferlake.bench.process import Case, measured
 from inferlake.errors import EngineError, InputError
@@ -61,14 +60,8 @@ class Data:
         """Return the folder of so many universities, from number `first` on."""
         folder = self.folder / f"lubm-{first}-{first + universities - 1}"
         if not folder.is_dir():
-            case = Case(
-                "data.generate",
-                {"universities": universities, "first": first},
-                {"out": str(folder)},
-            )
-            for row in measured(case, limit=_PATIENCE_SECONDS):
-                if "error" in row and not folder.is_dir():
-                    raise EngineError(f"could not generate LUBM data: {row['error']}")
+            named = {"universities": universities, "first": first}
+            self._publish(folder, lambda made: _generated(named, made))
         return folder
 
     def files(self, universities: int) -> list[str]:
@@ -118,19 +111,23 @@ class Data:
 
     def _publish(self, target: Path, make: Any) -> None:
         """Let `make` write what then appears at `target` as a whole."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        partial = self.folder / f"{target.name}.partial-{uuid4().hex}"
         try:
-            make(partial)
-            partial.rename(target)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            prefix = f"{target.name}.partial-"
+            with tempfile.TemporaryDirectory(prefix=prefix, dir=self.folder) as partial:
+                made = Path(partial) / target.name
+                make(made)
+                made.rename(target)
         except OSError as exc:
             if not target.exists():  # else another process was faster
                 raise InputError(f"{target}: cannot write: {exc.strerror}") from exc
-        finally:
-            if partial.is_dir():
-                shutil.rmtree(partial)
-            else:
-                partial.unlink(missing_ok=True)
+
+
+def _generated(named: dict[str, int], out: Path) -> None:
+    """Generate LUBM data in a process of its own."""
+    for row in measured(Case("data.generate", named, {"out": str(out)}), limit=_PATIENCE_SECONDS):
+        if "error" in row:
+            raise EngineError(f"could not generate LUBM data: {row['error'].splitlines()[-1]}")
 
 
 def generate(universities: int, first: int, out: str) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ it stops; ours are read from the store and committed to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from inferlake.bench import startup
@@ -22,7 +22,7 @@ from inferlake.bench.tables import Spread, Table, error_of, grouped, ratio, spre
 PHASES = ("parse", "terms", "facts", "derive", "commit")
 
 
-def rows(options: MaterializeOptions, turn: int) -> Iterator[Row]:
+def rows(options: MaterializeOptions, turn: int) -> Generator[Row]:
     """Yield what each system does in one turn. They take turns: a slow minute is everybody's."""
     files = options.data.files(options.universities)
     size = {"universities": options.universities, "profile": options.profile}

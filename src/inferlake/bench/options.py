@@ -64,7 +64,9 @@ class UpdatesOptions(Options):
     """Options of `updates`."""
 
     universities: int = 5
-    algorithms: tuple[str, ...] = ("bf", "dred", "counting", "rebuild")
+    algorithms: tuple[str, ...] = ("auto", "bf", "dred", "counting", "rebuild")
+    # The paper's rules for LUBM are the Datalog part of its schema; this profile derives as much.
+    removal_profile: str = "owl-horst"
     # A folder of published updates.
     updates: Path | None = None
     parts: tuple[str, ...] = ("six", "removals", "cliques")

@@ -49,13 +49,21 @@ def require_matplotlib() -> None:
         )
 
 
+def require_folder(folder: Path) -> None:
+    """Raise `InputError` unless plots can be drawn, and drawn there. Makes the folder."""
+    require_matplotlib()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise InputError(f"{folder}: no folder for plots: {exc.strerror}; name another") from exc
+
+
 def draw(recording: Recording, folder: Path) -> list[Path]:
     """Write every plot of a recording into `folder`, as PNG and SVG, and return the files."""
-    require_matplotlib()
+    require_folder(folder)
     from matplotlib import rc_context  # type: ignore[import-not-found]  # an optional dependency
     from matplotlib.figure import Figure  # type: ignore[import-not-found]
 
-    folder.mkdir(parents=True, exist_ok=True)
     files = []
     for plot in plots(recording.benchmark, recording.rows):
         figure: Any = Figure(figsize=(8, 4.5), layout="constrained")

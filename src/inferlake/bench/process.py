@@ -49,13 +49,16 @@ def told(command: list[str], *, limit: float) -> Iterator[Row]:
 
 
 def _lines(command: list[str], spec: Mapping[str, Any] | None, *, limit: float) -> Iterator[Row]:
-    with tempfile.TemporaryFile("w+") as words:
+    # What it leaves when it is killed goes with its folder.
+    scratch = tempfile.TemporaryDirectory(prefix="inferlake-bench-", ignore_cleanup_errors=True)
+    with scratch as folder, tempfile.TemporaryFile("w+") as words:
         child = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=words,
             text=True,
+            env={"SPARK_LOCAL_DIRS": folder, **os.environ, "TMPDIR": folder},
             # A group of its own, so that a JVM below it ends with it.
             start_new_session=True,
         )

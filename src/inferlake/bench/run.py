@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from inferlake.session import require_java
 class Benchmark:
     """How to measure one turn, row by row, and what to show of the rows of all turns."""
 
-    rows: Callable[[Any, int], Iterator[Row]]
+    rows: Callable[[Any, int], Generator[Row]]
     tables: Callable[[Any], list[Table]]
 
 
@@ -47,9 +48,11 @@ def run(
         peers.require(options.peers, options.peer_python)
     recording = Recording.begin(name, asdict(options), file)
     for turn in range(options.repeat):
-        for row in BENCHMARKS[name].rows(options, turn):
-            recording.add({"turn": turn, **row})
-            tell(_line(turn, row))
+        # Closed at once when a user interrupts it, and the process of its case with it.
+        with closing(BENCHMARKS[name].rows(options, turn)) as rows:
+            for row in rows:
+                recording.add({"turn": turn, **row})
+                tell(_line(turn, row))
     recording.finish()
     return recording
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from inferlake.bench import startup
@@ -13,7 +13,7 @@ from inferlake.bench.record import Row
 from inferlake.bench.tables import Table, error_of, grouped, ratio, spread
 
 
-def rows(options: ScaleOptions, turn: int) -> Iterator[Row]:
+def rows(options: ScaleOptions, turn: int) -> Generator[Row]:
     """Yield a load and a closure for each size and engine, in one turn."""
     for size in options.universities:
         for engine in options.engines:

@@ -6,7 +6,7 @@ quarter of data and schema is there at first, the rest comes in batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -35,7 +35,7 @@ _TAKEN_BACK = 10
 _LINE = 10
 
 
-def rows(options: StreamOptions, turn: int) -> Iterator[Row]:
+def rows(options: StreamOptions, turn: int) -> Generator[Row]:
     """Yield every batch, repaired and rebuilt, in one turn; or those of steady streams."""
     if options.rates:
         yield from steady.rows(options)

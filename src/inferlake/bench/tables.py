@@ -23,7 +23,7 @@ class Table:
         """Return the table as Markdown that also reads well on a terminal."""
         cells = [[shown(cell) for cell in row] for row in self.rows]
         columns = list(zip(self.columns, *cells, strict=True))
-        widths = [max(map(len, column)) for column in columns]
+        widths = [max(3, *map(len, column)) for column in columns]  # less is no Markdown
         # A column of words stands left, one of numbers right.
         left = [all(isinstance(row[at], str) for row in self.rows) for at in range(len(columns))]
         lines = [self._line(self.columns, widths, left)]

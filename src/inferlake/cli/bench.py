@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # As in `bench.options` and `bench.peers`, which import engines.
 _PROFILES = ("rdfs", "rdfs-full", "owl-horst", "owl2rl")
-_ALGORITHMS = ("bf", "dred", "counting", "rebuild")
+_ALGORITHMS = ("auto", "bf", "dred", "counting", "rebuild")
 _PARTS = ("six", "removals", "cliques")
 
 
@@ -39,7 +39,7 @@ class Several(click.ParamType):
         return tuple(map(int, words)) if self.number else words
 
 
-def _common(engines: str, profile: str = "rdfs") -> Callable[..., Any]:
+def _common(engines: str, profiles: str = "rdfs") -> Callable[..., Any]:
     """Add the options of all benchmarks."""
     options = (
         click.option(
@@ -51,9 +51,7 @@ def _common(engines: str, profile: str = "rdfs") -> Callable[..., Any]:
         click.option(
             "--profile",
             type=click.Choice(_PROFILES),
-            default=profile,
-            show_default=True,
-            help="The rules to derive by.",
+            help=f"The rules to derive by.  [default: {profiles}]",
         ),
         click.option(
             "--repeat",
@@ -124,12 +122,13 @@ def materialize(settings: Settings, **asked: Any) -> None:
 @click.option(
     "--updates", metavar="DIR", help="DynamiTE's published updates; by default made alike."
 )
-@_common("sail")
+@_common("sail", "rdfs, and owl-horst for removals; cliques have rules of their own")
 @click.pass_obj
 def updates(settings: Settings, **asked: Any) -> None:
     """DynamiTE's six updates, facts removed at random, and cliques; each beside a rebuild."""
     from inferlake.bench.options import UpdatesOptions
 
+    asked["removal_profile"] = asked["profile"]
     _run(settings, "updates", UpdatesOptions, asked)
 
 
@@ -199,28 +198,36 @@ def scale(settings: Settings, **asked: Any) -> None:
 @click.pass_obj
 def show(settings: Settings, file: str, plot: str | None) -> None:
     """Print the tables of a recording, also of a run that was ended early."""
+    from inferlake.bench.plots import require_folder
     from inferlake.bench.record import read
 
+    if plot is not None:
+        require_folder(Path(plot))
     _show(settings, read(Path(file)), plot)
 
 
 def _run(settings: Settings, name: str, options: type[Options], asked: dict[str, Any]) -> None:
     """Run a benchmark with what was asked for, show it, and fail if a case of ours failed."""
-    from inferlake.bench.plots import require_matplotlib
+    from inferlake.bench.plots import require_folder
     from inferlake.bench.run import run
 
     plot, file = asked.pop("plot"), asked.pop("file")
     if plot is not None:
-        require_matplotlib()  # before any work
+        require_folder(Path(plot))  # before any work
     chosen = options.asked(
         before=settings.engine, master=settings.master, conf=settings.conf, **asked
     )
-    recording = run(
-        name,
-        chosen,
-        file=None if file is None else Path(file),
-        tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
-    )
+    try:
+        recording = run(
+            name,
+            chosen,
+            file=None if file is None else Path(file),
+            tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
+        )
+    except KeyboardInterrupt:
+        if file is not None:
+            print(f"what was measured: inferlake bench show {file}", file=sys.stderr)
+        raise
     _show(settings, recording, plot)
     if recording.failures:
         sys.exit(1)

@@ -67,7 +67,11 @@ class Work:
 
 
 class OutOfRounds(Exception):
-    """A removal went on after as many rounds as it was given."""
+    """A removal was not done after more rounds than it was given."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__(rounds)
+        self.rounds = rounds
 
 
 @dataclass
@@ -92,7 +96,7 @@ class Account:
         self.rounds.append(replace(done, number=len(self.rounds) + 1))
         self.listen(self.rounds[-1])
         if self.most is not None and len(self.rounds) > self.most:
-            raise OutOfRounds
+            raise OutOfRounds(len(self.rounds))
 
 
 @dataclass

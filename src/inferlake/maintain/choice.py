@@ -19,8 +19,9 @@ _REBUILD_FROM = 0.125
 # How many rounds a repair gets before starting again is cheaper than going on: deriving everything
 # takes about as long as these, and one more for so many asserted triples. So a repair that gives up
 # has cost little more than what follows it. (On LUBM under owl-horst, 100 triples took `bf` 14 to
-# 16 rounds; a rebuild of 0.7 M triples as long as 4 of those, one of 6.6 M as long as 14.)
-_FEWEST_ROUNDS = 5
+# 16 rounds; a rebuild of 0.7 M triples as long as 4 of those, one of 6.6 M as long as 14.) Rules
+# that only compose need three.
+_FEWEST_ROUNDS = 3
 _PER_ROUND = 500_000
 
 
@@ -30,12 +31,12 @@ class Choice:
 
     algorithm: Literal["bf", "dred", "counting", "rebuild"]
     reason: str
-    # After so many rounds of a removal, rebuild; None means never.
+    # If a removal takes more rounds, rebuild; None means never.
     most_rounds: int | None = None
 
-    def given_up(self) -> Choice:
-        """Return what to do when a removal has taken all its rounds."""
-        return Choice("rebuild", f"{self.algorithm} was not done in {self.most_rounds} rounds")
+    def given_up(self, rounds: int) -> Choice:
+        """Return what to do when a removal is not done after more than its rounds."""
+        return Choice("rebuild", f"{self.algorithm} was not done after {rounds} rounds")
 
 
 def choose(

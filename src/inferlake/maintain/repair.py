@@ -105,8 +105,8 @@ class Repair:
                 return self._rebuilt(base, asserted, choice, scratch)
             try:
                 return self._repaired(base, asserted, before, choice, scratch)
-            except OutOfRounds:
-                return self._rebuilt(base, asserted, choice.given_up(), scratch)
+            except OutOfRounds as out:
+                return self._rebuilt(base, asserted, choice.given_up(out.rounds), scratch)
         except BaseException:
             self.store.facts.table.discard(self._written)
             raise

@@ -113,13 +113,17 @@ class ChangeReport:
         if self.operation == "expire":
             return
         gone = counted(self.withdrawn, "derived fact")
+        by = f"by {', '.join(self.rules)} in {counted(len(self.rounds), 'round')}"
         if self.withdrawn and self.expired and not self.algorithm:
             yield f"withdrew {gone}"
         elif self.withdrawn and not self.algorithm:
             yield f"{gone} {'is' if self.withdrawn == 1 else 'are'} asserted now"
         elif self.withdrawn or (self.algorithm and self.rules and self._may_withdraw):
-            every = "all " if self.algorithm == "rebuild" and self.withdrawn > 1 else ""
-            yield f"withdrew {every}{gone} by {self.algorithm} ({self.reason})"
+            if self.algorithm == "rebuild" and self.rules:
+                now = counted(self.derived, "derived fact")
+                # Most of them are the same: `changes` tells which are not.
+                yield f"rebuilt ({self.reason}): {now}, {self.withdrawn:,} before, {by}"
+                return
+            yield f"withdrew {gone} by {self.algorithm} ({self.reason})"
         if self.rules and (self.derived or self.operation == "load"):
-            rounds = counted(len(self.rounds), "round")
-            yield f"derived {self.derived:,} by {', '.join(self.rules)} in {rounds}"
+            yield f"derived {self.derived:,} {by}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from inferlake.bench import process
 from inferlake.bench.cliques import Cliques
-from inferlake.bench.plots import draw, plots
+from inferlake.bench.data import Data
+from inferlake.bench.plots import draw, plots, require_folder
 from inferlake.bench.process import Case
 from inferlake.bench.record import Recording, machine, read
 from inferlake.bench.run import BENCHMARKS, shown
@@ -251,6 +253,43 @@ def test_a_case_that_fails_is_told_in_its_own_words() -> None:
     rows = list(process.measured(Case("data.generate", {"no": "such"}), limit=60))
     assert len(rows) == 1
     assert "unexpected keyword argument" in rows[0]["error"]
+
+
+def test_a_case_that_is_ended_leaves_no_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    busy = "import tempfile, time; tempfile.mkdtemp(); print(1, flush=True); time.sleep(60)"
+    rows = list(process.told([sys.executable, "-c", busy], limit=1.5))
+    assert rows == [1, {"error": "took more than 1.5 s", "limit": 1.5}]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_that_cannot_be_written_are_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="univ-bench[.]nt: cannot write: File exists"):
+        Data(tmp_path / "file").ontology()
+    with pytest.raises(InputError, match="file/lubm-0-0: cannot write: "):
+        Data(tmp_path / "file").lubm(1)
+
+
+def test_a_place_without_plots_is_told_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inferlake.bench.plots.require_matplotlib", lambda: None)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file: no folder for plots: File exists; name another"):
+        require_folder(tmp_path / "file")
+    require_folder(tmp_path / "new" / "one")
+    assert (tmp_path / "new" / "one").is_dir()
+
+
+def test_narrow_columns_are_markdown_too() -> None:
+    assert str(Table("T", ("C", "D"), [["", 1]])).splitlines()[2:] == [
+        "| C   |   D |",
+        "| --- | --: |",
+        "|     |   1 |",
+    ]
 
 
 def test_a_recording_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:

@@ -308,8 +308,8 @@ def test_rules_are_listed_added_and_removed(run: Run, kb: Path, put: Put) -> Non
     assert run("rules", kb).out == f"rdfs\n{mine}\n"
     told = run("rules", kb, "--remove", mine, "--algorithm", "rebuild").line
     assert told == (
-        "changed the rules to rdfs; withdrew all 6 derived facts by rebuild (asked for);"
-        " derived 2 by rdfs; version 3"
+        "changed the rules to rdfs; rebuilt (asked for): 2 derived facts, 6 before, by rdfs;"
+        " version 3"
     )
     ended = run("--json", "rules", kb, "--remove", "rdfs")
     assert json.loads(ended.out)["operation"] == "rules"
