@@ -267,7 +267,7 @@ def test_a_case_that_is_ended_leaves_no_files(
 
 def test_data_that_cannot_be_written_are_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="univ-bench[.]nt: cannot write: File exists"):
+    with pytest.raises(InputError, match=r"univ-bench[.]nt: cannot write: File exists"):
         Data(tmp_path / "file").ontology()
     with pytest.raises(InputError, match="file/lubm-0-0: cannot write: "):
         Data(tmp_path / "file").lubm(1)
