@@ -90,18 +90,25 @@ def test_triples_of_too_many_classes_to_name_are_no_other_facts(
     assert close(engine, program, given).facts == closure(program, given)
 
 
-def test_a_limit_leaves_no_file_of_what_was_derived(tmp_path: Path) -> None:
+def test_a_limit_leaves_no_file_of_what_was_to_be(tmp_path: Path) -> None:
     (tmp_path / "more.dl").write_text(
         "@prefix : <e:> . [n] next(?x, ?y) :- [?x, :p, ?y] ."
         " [p] [?x, :p, ?z] :- next(?x, ?y), next(?y, ?z) ."
     )
     lines = [f"<e:n{n}> <e:p> <e:n{n + 1}> .\n" for n in range(40)]
     (tmp_path / "a.nt").write_text("".join(lines))
+    (tmp_path / "b.nt").write_text("<e:b> <e:p> <e:n0> .\n")
+    (tmp_path / "gone.nt").write_text(lines[3])
     kb = KnowledgeBase(tmp_path / "kb", engine="sail")
     kb.load(tmp_path / "a.nt", rules="none")
     there = set(Path(kb.path, "facts").rglob("*.parquet"))
     with pytest.raises(LimitReached):
-        kb.load(tmp_path / "a.nt", rules=str(tmp_path / "more.dl"), max_rounds=4)
+        kb.update(
+            add=tmp_path / "b.nt",
+            remove=tmp_path / "gone.nt",
+            rules=str(tmp_path / "more.dl"),
+            max_rounds=4,
+        )
     assert set(Path(kb.path, "facts").rglob("*.parquet")) == there
 
 

@@ -98,11 +98,12 @@ def test_a_circle_of_joins_goes_with_its_only_support(
 LONG_WAY = "[?x, :reaches, ?z] :- [?x, :reaches, ?y], [?y, :next, ?z] ."
 
 
-def chain(engine: Engine, folder: Path) -> Story:
-    """A store in which what follows from one triple goes step by step."""
+def chain(engine: Engine, folder: Path, links: int = 8) -> Story:
+    """A store in which what follows from one triple goes step by step, three rounds each."""
     story = Story(engine, folder, LONG_WAY)
-    links = " ".join(f":n{i} :next :n{i + 1} ." for i in range(12))
-    story.load(f":s :reaches :n0 . {links} " + " ".join(f":z :w{i} :z ." for i in range(12)))
+    turtle = [f":n{i} :next :n{i + 1} . :z :w{i} :z ." for i in range(links)]
+    report = story.load(":s :reaches :n0 . " + " ".join(turtle))
+    assert len(report.rounds) == links + 1
     return story
 
 
@@ -110,19 +111,50 @@ def test_a_removal_that_takes_long_is_given_up_for_a_rebuild(
     engine: Engine, tmp_path: Path
 ) -> None:
     story = chain(engine, tmp_path)
-    report = story.update("auto", remove=":s :reaches :n0 .", add=":z :reaches :n11 .")
-    assert (report.algorithm, report.reason) == ("rebuild", "bf was not done after 4 rounds")
+    report = story.update("auto", remove=":s :reaches :n0 .", add=":z :reaches :n7 .")
+    assert (report.algorithm, report.reason) == ("rebuild", "bf was not done after 10 rounds")
     kinds = [done.kind for done in report.rounds]
-    assert kinds == ["check", "prove", "delete", "check", "join", "join"]
-    assert [done.number for done in report.rounds] == [1, 2, 3, 4, 5, 6]
-    assert (report.derived, report.withdrawn) == (1, 12)
+    assert kinds == [*["check", "prove", "delete"] * 3, "check", "join", "join"]
+    assert [done.number for done in report.rounds] == list(range(1, 13))
+    assert (report.derived, report.withdrawn) == (1, 8)
+
+
+@in_process
+def test_a_removal_is_not_given_up_before_a_rebuild_would_be_done(
+    engine: Engine, tmp_path: Path
+) -> None:
+    story = chain(engine, tmp_path)
+    story.update("auto", add=":t :reaches :n6 .")  # two rounds tell nothing of how deep it is
+    report = story.update("auto", remove=":t :reaches :n6 .")
+    assert report.algorithm == "bf" and 4 < len(report.rounds) <= 9
+
+
+@in_process
+def test_limits_of_a_change_are_not_those_of_a_rebuild(engine: Engine, tmp_path: Path) -> None:
+    story = chain(engine, tmp_path)
+    gone = story.file(":s :reaches :n0 .")
+    report = story.checked(story.kb.update(remove=gone, max_rounds=2, max_facts=2))
+    assert report.algorithm == "bf" and report.withdrawn == 8
 
 
 @in_process
 def test_a_removal_that_was_asked_for_goes_all_the_way(engine: Engine, tmp_path: Path) -> None:
-    story = chain(engine, tmp_path)
-    report = story.update("bf", remove=":s :reaches :n0 .")
+    report = chain(engine, tmp_path).update("bf", remove=":s :reaches :n0 .")
     assert report.algorithm == "bf" and len(report.rounds) > 20
+
+
+@in_process
+@pytest.mark.parametrize("alone", [True, False])
+def test_no_proof_is_looked_for_behind_what_is_gone(
+    engine: Engine, tmp_path: Path, alone: bool
+) -> None:
+    """A link that no rule derives: all ways that need it are closed, and none is followed back."""
+    story = chain(engine, tmp_path)
+    also = "" if alone else ":t :reaches :n7 ."
+    story.update(add=":t :reaches :n7 .")
+    report = story.update("bf", remove=f":n6 :next :n7 . {also}")
+    assert report.work.checked <= 5 and len(report.rounds) <= 8
+    assert report.withdrawn == (2 if alone else 3)
 
 
 @algorithms

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
-from inferlake.evaluate.blocks import Block, FileBlock, Some, same_sql
+from inferlake.evaluate.blocks import Block, FileBlock, Outside, Some, same_sql
 from inferlake.evaluate.queries import Ranges
 from inferlake.evaluate.sets import Sets, rows_of
 from inferlake.plan.patterns import Patterns
@@ -46,23 +46,36 @@ class Proofs(Sets):
         """Return those of some facts that have no proof."""
         left = self._look_at(batch)
         if self._derivable(batch):
+            self._disproved += self._hopeless(left)
             self._search(batch)
+        elif left is not None and left.rows:
+            self._disproved.append(left)
         if not self._expanded:
             return left if left is not None and left.rows else None
         return self._written(self._minus(self._all([batch]), self._proved))
 
     def _derivable(self, facts: Block) -> bool:
         """Tell whether a rule may derive some of these facts by more than one step."""
-        rules = self.standing.rules
-        if facts.patterns is None or not rules:
-            return bool(rules)
-        if any(facts.patterns.meet_any(group.heads) for group in rules):
-            return True
-        joins = self._joined
-        return any(
-            facts.patterns.meet_any(group.heads) and group.atoms[0].meet_any(joins)
-            for group in self.standing.steps
-        )
+        if facts.patterns is None or not self.standing.rules:
+            return bool(self.standing.rules)
+        return facts.patterns.meet_any(self._derivables)
+
+    def _hopeless(self, left: Block | None) -> list[Block]:
+        """Return those of some facts without a direct proof that no rule derives otherwise.
+
+        A search that knows of them follows no derivation that needs one: behind it may be a long
+        way, and nothing to find.
+        """
+        if left is None or not self._tell_apart(self._derivables):
+            return []
+        outside = Outside(self.queries.layout, left, self._derivables)
+        return [outside] if outside.may_hold(self._everything) else []
+
+    @cached_property
+    def _derivables(self) -> Patterns:
+        """What rules may derive by more than one step."""
+        steps = (group for group in self.standing.steps if group.atoms[0].meet_any(self._joined))
+        return Patterns(row for group in (*self.standing.rules, *steps) for row in group.heads.rows)
 
     @cached_property
     def _joined(self) -> Patterns:

@@ -38,9 +38,6 @@ from inferlake.plan.sql import Query
 from inferlake.plan.strata import Part
 from inferlake.session import union
 
-# Parts that derive more kinds of facts than this are not told apart.
-_MOST_PATTERNS = 200
-
 DELETE, RESTORE = "delete", "restore"
 
 
@@ -100,7 +97,7 @@ class Removal(Sets):
         """Find what is gone part by part: each fact by the number of derivations it has left."""
         parts = self.standing.parts()
         derivable = Patterns(row for part in parts for row in part.facts.rows)
-        if len(derivable.rows) > _MOST_PATTERNS or self._everything.rows[0] in derivable.rows:
+        if not self._tell_apart(derivable):
             self.bf(seeds)
             return
         # First the facts that no joining rule derives.

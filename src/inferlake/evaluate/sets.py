@@ -66,6 +66,10 @@ class Work:
         return Work(*(one + another for one, another in zip(mine, theirs, strict=True)))
 
 
+# More kinds of facts than this are not told apart.
+_MOST_PATTERNS = 200
+
+
 class OutOfRounds(Exception):
     """A removal was not done after more rounds than it was given."""
 
@@ -181,6 +185,10 @@ class Sets:
     @property
     def _everything(self) -> Patterns:
         return Patterns([(None,) * len(self.queries.layout.columns)])
+
+    def _tell_apart(self, some: Patterns) -> bool:
+        """Tell whether there are other facts than these, and a filter for them is not too long."""
+        return len(some.rows) <= _MOST_PATTERNS and self._everything.rows[0] not in some.rows
 
     def _all(self, blocks: list[Block]) -> DataFrame | None:
         return self.queries.facts(blocks, self._everything)

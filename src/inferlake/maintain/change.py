@@ -28,7 +28,7 @@ from inferlake.session import Engine, peak_memory
 from inferlake.store.facts import Candidates, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import ordered, place_facts
-from inferlake.store.store import PURGED, PURGING, RULES, SOUND, Store
+from inferlake.store.store import DEPTH, PURGED, PURGING, RULES, SOUND, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 from inferlake.store.until import CLOCK, clock, has_expiring
 
@@ -201,7 +201,11 @@ class _Work:
         with watch.phase("facts"):
             asserted = self._asserted(base, store)
         with watch.phase("derive"):
-            repaired = self._repair(base, store, watch).run(base, asserted)
+            try:
+                repaired = self._repair(base, store, watch).run(base, asserted)
+            except BaseException:
+                facts.table.discard(file.path for file in (*asserted.written, *asserted.removed))
+                raise
         actions = facts.actions(asserted.written, "asserted")
         actions += facts.actions(asserted.removed, "asserted", sign=-1)
         not_asserted = asserted.asked - asserted.taken
@@ -310,6 +314,7 @@ class _Work:
             "withdrawn": repaired.withdrawn,
             "algorithm": repaired.algorithm,
             "rounds": len(repaired.rounds),
+            DEPTH: repaired.depth,
             **({} if repaired.contradictions is None else {SOUND: not repaired.contradictions}),
             "read": self._read,
             "bad": sum(staged.bad_count for staged in self._inputs),

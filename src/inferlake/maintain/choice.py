@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from inferlake.progress import counted
@@ -16,13 +16,14 @@ ALGORITHMS: tuple[Algorithm, ...] = ("auto", "bf", "dred", "counting", "rebuild"
 # removal of 4 % took half the time of a rebuild, and one of 15 % half as long again.)
 _REBUILD_FROM = 0.125
 
-# How many rounds a repair gets before starting again is cheaper than going on: deriving everything
-# takes about as long as these, and one more for so many asserted triples. So a repair that gives up
-# has cost little more than what follows it. (On LUBM under owl-horst, 100 triples took `bf` 14 to
-# 16 rounds; a rebuild of 0.7 M triples as long as 4 of those, one of 6.6 M as long as 14.) Rules
-# that only compose need three.
-_FEWEST_ROUNDS = 3
+# How many rounds a repair gets before starting again is cheaper than going on: as many as deriving
+# everything took, but no fewer than these, and one for so many asserted triples. So a repair that
+# gives up has cost about as much as what follows it. (On LUBM under owl-horst, 100 triples took
+# `bf` 14 to 16 rounds; a rebuild of 0.7 M triples as long as 4 of those, one of 6.6 M as long as
+# 14.) A larger store than the last number is not derived again for want of patience.
+_FEWEST_ROUNDS = 4
 _PER_ROUND = 500_000
+_LARGEST = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,22 @@ class Choice:
     # If a removal takes more rounds, rebuild; None means never.
     most_rounds: int | None = None
 
+    def patient(self) -> Choice:
+        """Return the same, however many rounds it takes."""
+        return replace(self, most_rounds=None)
+
     def given_up(self, rounds: int) -> Choice:
         """Return what to do when a removal is not done after more than its rounds."""
         return Choice("rebuild", f"{self.algorithm} was not done after {rounds} rounds")
 
 
 def choose(
-    asked: Algorithm, base: Snapshot, before: Program, after: Program, removed: int
+    asked: Algorithm, base: Snapshot, before: Program, after: Program, removed: int, depth: int
 ) -> Choice:
-    """Return the algorithm for a change that removes so many asserted triples."""
+    """Return the algorithm for a change that removes so many asserted triples.
+
+    `depth` is how many rounds it took to derive what there is.
+    """
     if not base.files:
         return Choice("rebuild", "the store is empty")
     common = before.arities.keys() & after.arities.keys()
@@ -62,8 +70,9 @@ def choose(
     if removed > _REBUILD_FROM * asserted:
         share = f"{removed / asserted:.0%}"
         return Choice("rebuild", f"{share} of the asserted triples go")
-    most = _FEWEST_ROUNDS + asserted // _PER_ROUND
+    most = max(depth, _FEWEST_ROUNDS + asserted // _PER_ROUND)
+    reason = "few rules change" if before.rules != after.rules else ""
     if removed:
         go = "goes" if removed == 1 else "go"
-        return Choice("bf", f"{counted(removed, 'triple')} of {asserted:,} {go}", most)
-    return Choice("bf", "few rules change" if before.rules != after.rules else "", most)
+        reason = f"{counted(removed, 'triple')} of {asserted:,} {go}"
+    return Choice("bf", reason, most if asserted <= _LARGEST else None)

@@ -95,9 +95,10 @@ class PermanentRepair:
         if not (counts.comes or counts.goes or self.rules_change):
             return None
         asked = self.repair.how.algorithm
-        chosen = choose(asked, self.base, self.before, self.after, counts.goes)
+        depth = self.repair.depth(self.base)
+        chosen = choose(asked, self.base, self.before, self.after, counts.goes, depth)
         # None is given up: a rebuild would also find anew until when everything else stands.
-        return replace(chosen, most_rounds=None)
+        return chosen.patient()
 
     def permanent(self, found: Touched, choice: Choice | None) -> Permanent:
         if choice is None:

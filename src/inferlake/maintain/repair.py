@@ -16,6 +16,7 @@ from inferlake.evaluate.blocks import Block, FileBlock, Scratch, Without
 from inferlake.evaluate.closure import Closure, Rules, relation
 from inferlake.evaluate.contradictions import Broken
 from inferlake.evaluate.described import READ_BY_DRIVER, Describer
+from inferlake.evaluate.fixpoint import Limits
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.retract import Retracted, Retraction
 from inferlake.evaluate.sets import OutOfRounds, Work
@@ -32,7 +33,7 @@ from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import Store
 from inferlake.store.facts import ANY, Candidates, not_among, stored_columns
-from inferlake.store.store import SOUND
+from inferlake.store.store import DEPTH, SOUND
 from inferlake.store.table import LiveFile, Snapshot
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Repaired:
     algorithm: str
     reason: str
     rounds: tuple[Round, ...]
+    # How many of them it takes to derive everything, as far as is known.
+    depth: int
     work: Work
     # None if nobody asked: then the version breaks no more constraints than the one before.
     contradictions: tuple[Contradiction, ...] | None
@@ -98,15 +101,18 @@ class Repair:
     def run(self, base: Snapshot, asserted: Asserted) -> Repaired:
         """Derive what follows in the version after `base`, once `asserted` triples changed."""
         before = compiled(self.store.rules_at(base) or ())
-        choice = choose(self.how.algorithm, base, before, self.rules.program, asserted.taken)
+        asked, after = self.how.algorithm, self.rules.program
+        choice = choose(asked, base, before, after, asserted.taken, self.depth(base))
+        if self.how.limits != Limits():
+            choice = choice.patient()  # they are of a change, and a rebuild would count it all
         scratch = self._scratch(base.version + 1)
         try:
-            if choice.algorithm == "rebuild":
-                return self._rebuilt(base, asserted, choice, scratch)
-            try:
-                return self._repaired(base, asserted, before, choice, scratch)
-            except OutOfRounds as out:
-                return self._rebuilt(base, asserted, choice.given_up(out.rounds), scratch)
+            if choice.algorithm != "rebuild":
+                try:
+                    return self._repaired(base, asserted, before, choice, scratch)
+                except OutOfRounds as out:
+                    choice = choice.given_up(out.rounds)
+            return self._rebuilt(base, asserted, choice, scratch)
         except BaseException:
             self.store.facts.table.discard(self._written)
             raise
@@ -115,6 +121,10 @@ class Repair:
     def rounds(self) -> tuple[Round, ...]:
         """What was done so far."""
         return tuple(self._rounds)
+
+    def depth(self, base: Snapshot) -> int:
+        """Return how many rounds it took to derive what a version has, as far as its log says."""
+        return self.store.facts.table.last_said(base, DEPTH) or 0
 
     # --- From nothing ----------------------------------------------------------------------------
 
@@ -127,7 +137,9 @@ class Repair:
             gone = (self._triples(deriver.layout, asserted.removed),)
             stored = [Without(deriver.layout, block, gone) for block in stored]
         added = AddedBlock(deriver.layout, self.store, asserted.written)
+        done = len(self._rounds)
         closure = deriver.close(scratch, [], [*stored, added])
+        depth = len(self._rounds) - done
         broken, more = closure.contradictions(SHOWN)
         actions = self._published(deriver, scratch, closure, base.version + 1)
         replaced = tuple(f for f in base.files if f.partition["layer"] == "derived")
@@ -139,6 +151,7 @@ class Repair:
             algorithm=choice.algorithm,
             reason=choice.reason,
             rounds=self.rounds,
+            depth=depth,
             work=Work(),
             contradictions=tuple(self.told(deriver.layout, broken)),
             more_contradictions=more,
@@ -175,7 +188,7 @@ class Repair:
             added = self._triples(shape, asserted.written)
         deriver = self.deriver(after, shape)
         actions: tuple[AddAction, ...] = self.store.facts.actions(both, "derived", sign=-1)
-        derived, broken, more = 0, [], False
+        derived, broken, more, done = 0, [], False, len(self._rounds)
         sound = self.store.facts.table.last_said(base, SOUND) is True
         if added.rows or kept.rules != after.rules:
             closure = deriver.close(scratch, stored, [added], under=kept)
@@ -195,6 +208,7 @@ class Repair:
             algorithm=choice.algorithm if can_lose else "",
             reason=choice.reason if can_lose else "",
             rounds=self.rounds,
+            depth=max(self.depth(base), len(self._rounds) - done),
             work=retracted.work,
             contradictions=tuple(self.told(shape, broken)),
             more_contradictions=more,

@@ -170,6 +170,7 @@ class WindowRepair(PermanentRepair):
             algorithm=algorithm,
             reason=reason,
             rounds=self.repair.rounds,
+            depth=self.repair.depth(self.base),
             work=permanent.work,
             contradictions=None if broken is None else tuple(self.repair.told(self.shape, broken)),
             more_contradictions=more,

@@ -44,6 +44,9 @@ RULES = "rules"
 # The key under which a commit says whether its version breaks no constraint.
 SOUND = "sound"
 
+# The key under which a commit says how many rounds it took to derive all that is derived.
+DEPTH = "depth"
+
 # How the names of our own applications begin.
 RESERVED = "inferlake-"
 
