@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from inferlake.errors import LimitReached
 from inferlake.evaluate.reference import closure
 from inferlake.kb import KnowledgeBase
 from inferlake.maintain import ALGORITHMS, Algorithm, ChangeReport
+from inferlake.maintain.repair import Repair
 from inferlake.rules.load import compiled, read_rules
 from inferlake.rules.model import TRIPLE
 from inferlake.session import Engine
@@ -51,6 +53,9 @@ class Story:
         rows = [tuple(row)[:3] for row in self.kb.facts(layer).collect()]  # type: ignore[arg-type]
         assert len(rows) == len(set(rows)), "a triple is there twice"
         return set(rows)
+
+    def files(self) -> set[Path]:
+        return set(Path(self.kb.path, "facts").rglob("*.parquet"))
 
     def checked(self, report: ChangeReport) -> ChangeReport:
         program = compiled(read_rules([self.rules]))
@@ -141,6 +146,36 @@ def test_limits_of_a_change_are_not_those_of_a_rebuild(engine: Engine, tmp_path:
 def test_a_removal_that_was_asked_for_goes_all_the_way(engine: Engine, tmp_path: Path) -> None:
     report = chain(engine, tmp_path).update("bf", remove=":s :reaches :n0 .")
     assert report.algorithm == "bf" and len(report.rounds) > 20
+
+
+@in_process
+@pytest.mark.parametrize("last", ["_both", "_published", "_withdrawn", "_rebuilt"])
+def test_a_change_that_is_ended_leaves_no_files(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    story = chain(engine, tmp_path)
+    there, step = story.files(), getattr(Repair, last)
+
+    def ended(*arguments: object) -> None:
+        step(*arguments)
+        assert story.files() > there
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Repair, last, ended)
+    add, remove = story.file(":s :reaches :n1 . :t :reaches :n6 ."), story.file(":n7 :next :n8 .")
+    by: Algorithm = "rebuild" if last == "_rebuilt" else "bf"
+    with pytest.raises(KeyboardInterrupt):
+        story.kb.update(add=add, remove=remove, algorithm=by)
+    assert story.files() == there
+
+
+@in_process
+def test_a_limit_leaves_no_files_of_what_had_been_derived(engine: Engine, tmp_path: Path) -> None:
+    story = chain(engine, tmp_path)
+    there = story.files()
+    with pytest.raises(LimitReached):
+        story.kb.update(add=story.file(":s :reaches :n1 . :t :reaches :n0 ."), max_rounds=2)
+    assert story.files() == there
 
 
 @in_process

@@ -14,11 +14,13 @@ from inferlake.evaluate.queries import Queries
 from inferlake.input import InputFile, discover, stamped
 from inferlake.kb import KnowledgeBase
 from inferlake.maintain import Change, Source, Window, apply
+from inferlake.maintain.windows import WindowRepair
 from inferlake.plan.compile import Options
 from inferlake.progress import Silent
 from inferlake.rules.load import RuleText, read_rules
 from inferlake.session import Engine
-from inferlake.store import Commit
+from inferlake.store import Commit, Store
+from inferlake.store.store import DEPTH
 from inferlake.store.until import FOREVER, is_until
 from tests.property.windowing import Triple, Windowed
 
@@ -44,6 +46,41 @@ def t(words: str) -> Triple:
     """Return a triple of short names."""
     s, p, o = (word if word.startswith("<") else f"<e:{word}>" for word in words.split())
     return s, p, o
+
+
+LONG_WAY = "[way] [?x, :to, ?z] :- [?x, :to, ?y], [?y, :p, ?z] ."
+
+
+@only_sail
+def test_a_version_says_how_deep_it_is_beside_a_window(engine: Engine, tmp_path: Path) -> None:
+    made = store(engine, tmp_path, LONG_WAY)
+    made.update(stream={t("x q y"): 0}, window=10)
+    made.update(add=[t("s to n0"), *(t(f"n{n} p n{n + 1}") for n in range(6))])
+    table = Store.at(made.kb.path).facts.table
+    assert table.last_said(table.snapshot(), DEPTH) == 7
+    made.update(add=[t("a b c")])
+    assert table.last_said(table.snapshot(), DEPTH) == 7
+    made.update(remove=[t("n2 p n3")], algorithm="rebuild")
+    assert table.last_said(table.snapshot(), DEPTH) == 3
+
+
+@only_sail
+def test_a_change_beside_a_window_that_is_ended_leaves_no_files(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = store(engine, tmp_path, COPIES)
+    made.update(stream={t("a p b"): 0}, window=5)
+    facts = Path(made.kb.path, "facts")
+    there = set(facts.rglob("*.parquet"))
+
+    def ended(*_: object) -> None:
+        assert set(facts.rglob("*.parquet")) > there
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(WindowRepair, "_repaired", ended)
+    with pytest.raises(KeyboardInterrupt):
+        made.update(add=[t("c p d")])
+    assert set(facts.rglob("*.parquet")) == there
 
 
 def test_what_is_asserted_and_follows_for_longer_becomes_derived(

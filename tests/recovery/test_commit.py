@@ -38,6 +38,31 @@ def test_an_answer_that_is_lost_does_not_undo_the_commit(
     assert loaded.facts().count() == 2
 
 
+def test_what_may_be_committed_is_not_deleted(
+    loaded: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry is there, but nobody can tell whose it is: for a moment the log is unreadable."""
+    written = DeltaTable.create_write_transaction
+
+    def unreadable(*_) -> None:
+        raise CommitFailedError("not now")
+
+    def lost(*arguments, **options) -> None:
+        written(*arguments, **options)
+        moment.setattr(DeltaTable, "history", unreadable)
+        raise CommitFailedError("the answer got lost")
+
+    # All its terms are there: so the facts are the first to be committed.
+    (tmp_path / "two.nt").write_text(LINE.replace("/b>", "/p>"))
+    with (
+        monkeypatch.context() as moment,
+        pytest.raises(StoreError, match="cannot be read: not now"),
+    ):
+        moment.setattr(DeltaTable, "create_write_transaction", lost)
+        loaded.load(tmp_path / "two.nt")
+    assert (loaded.version, loaded.facts().count()) == (2, 2)
+
+
 def test_a_commit_that_was_not_written_changes_nothing(
     loaded: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

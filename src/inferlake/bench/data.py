@@ -120,7 +120,7 @@ class Data:
                 made.rename(target)
         except OSError as exc:
             if not target.exists():  # else another process was faster
-                raise InputError(f"{target}: cannot write: {exc.strerror}") from exc
+                raise InputError(f"{target}: cannot be made: {exc.strerror or exc}") from exc
 
 
 def _generated(named: dict[str, int], out: Path) -> None:

@@ -155,7 +155,10 @@ def _updates(rows: Sequence[Row]) -> Iterator[Plot]:
     for what, axis in (("seconds", "seconds"), ("examined", "facts examined")):
         lines = [
             Line(algorithm, [r["size"] for r in some], [r[what] for r in some])
-            for (algorithm,), some in grouped(removed, "algorithm").items()
+            # A rebuild counts nothing.
+            for (algorithm,), some in grouped(
+                (r for r in removed if what in r), "algorithm"
+            ).items()
         ]
         yield Plot(f"removals-{what}", "Facts removed at random", "facts removed", axis, lines)
 

@@ -41,7 +41,7 @@ def _six(engine: str, found: Sequence[Row]) -> list[Table]:
             [
                 update or "",
                 way or "",
-                algorithm or "",
+                _by(algorithm, some),
                 took,
                 ratio(rebuilds.get((update, way)), took),
                 *(first.get(name) for name in _COUNTS),
@@ -88,6 +88,12 @@ def _of(row: Row, what: str) -> str:
     return "" if read is None else f"{shown(read)} of {shown(stored)}"
 
 
+def _by(asked: str | None, some: Sequence[Row]) -> str:
+    """Return the algorithm, and what `auto` turned out to be."""
+    done = " or ".join(dict.fromkeys(row["done_by"] for row in some if row.get("done_by")))
+    return f"auto: {done}" if asked == "auto" and done else asked or ""
+
+
 def _right(some: Sequence[Row]) -> bool | None:
     told = [row["right"] for row in some if "right" in row]
     return all(told) if told else None
@@ -113,7 +119,7 @@ def _removals(engine: str, found: Sequence[Row]) -> list[Table]:
         lines.append(
             [
                 size,
-                algorithm or "",
+                _by(algorithm, some),
                 first.get("withdrawn"),
                 took,
                 ratio(again, took),

@@ -201,9 +201,10 @@ def show(settings: Settings, file: str, plot: str | None) -> None:
     from inferlake.bench.plots import require_folder
     from inferlake.bench.record import read
 
+    recording = read(Path(file))
     if plot is not None:
         require_folder(Path(plot))
-    _show(settings, read(Path(file)), plot)
+    _show(settings, recording, plot)
 
 
 def _run(settings: Settings, name: str, options: type[Options], asked: dict[str, Any]) -> None:
@@ -225,7 +226,7 @@ def _run(settings: Settings, name: str, options: type[Options], asked: dict[str,
             tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
         )
     except KeyboardInterrupt:
-        if file is not None:
+        if file is not None and Path(file).exists():
             print(f"what was measured: inferlake bench show {file}", file=sys.stderr)
         raise
     _show(settings, recording, plot)

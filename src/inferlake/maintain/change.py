@@ -160,17 +160,17 @@ class _Work:
                 return _repeated(base.version, self.change, self.engine, watch)
             if self.change.operation == "expire" and not self._advances(base):
                 return self._told_the_time(base, watch)
-            store = self.store.counting_reads()
-            if self._expires(base):
-                done = self._lasted(base, store, watch)
-            else:
-                done = self._settled(base, store, watch)
-            commit = self._commit(base, done, watch)
+            store = self.store.attempt()
+            try:
+                done = self._done(base, store, watch)
+            except BaseException:
+                store.facts.table.undo()
+                raise
             try:
                 with watch.phase("commit"):
-                    version = table.commit(base, commit)
+                    version = table.commit(base, self._commit(base, done, watch))
             except CommitRace:
-                table.discard(action.path for action in commit.add)
+                store.facts.table.undo()
                 continue
             begun, ended = self.purges
             if begun > ended:  # it may have taken our terms meanwhile, or died while it did
@@ -195,17 +195,18 @@ class _Work:
 
     # --- What comes of it ------------------------------------------------------------------------
 
+    def _done(self, base: Snapshot, store: Store, watch: Stopwatch) -> _Done:
+        if self._expires(base):
+            return self._lasted(base, store, watch)
+        return self._settled(base, store, watch)
+
     def _settled(self, base: Snapshot, store: Store, watch: Stopwatch) -> _Done:
         """Do the work on a version of which nothing expires."""
         facts = store.facts
         with watch.phase("facts"):
             asserted = self._asserted(base, store)
         with watch.phase("derive"):
-            try:
-                repaired = self._repair(base, store, watch).run(base, asserted)
-            except BaseException:
-                facts.table.discard(file.path for file in (*asserted.written, *asserted.removed))
-                raise
+            repaired = self._repair(base, store, watch).run(base, asserted)
         actions = facts.actions(asserted.written, "asserted")
         actions += facts.actions(asserted.removed, "asserted", sign=-1)
         not_asserted = asserted.asked - asserted.taken

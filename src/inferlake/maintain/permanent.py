@@ -34,6 +34,8 @@ class Permanent:
     gone: tuple[Block, ...] = ()
     fresh: tuple[Block, ...] = ()
     work: Work = field(default_factory=Work)
+    # How many rounds it takes to derive them all, as far as is known; None if that is as before.
+    depth: int | None = None
 
 
 @dataclass
@@ -122,7 +124,8 @@ class PermanentRepair:
         deriver = self.deriver(self.after)
         closure = deriver.close(self.scratch, stored, given, under=self.kept)
         fresh = (*given, *closure.fixpoint.new)
-        return Permanent((*stored, *fresh), gone, fresh, work)
+        depth = max(self.repair.depth(self.base), len(closure.rounds))
+        return Permanent((*stored, *fresh), gone, fresh, work, depth)
 
     def _rebuilt(self, found: Touched) -> Permanent:
         """Derive what never expires from nothing."""
@@ -134,7 +137,7 @@ class PermanentRepair:
         some = [block for block in given if block is not None]
         closure = self.deriver(self.after).close(self.scratch, [], [*stored, *some])
         fresh = (*some, *closure.fixpoint.new)
-        return Permanent((*stored, *fresh), (), fresh)
+        return Permanent((*stored, *fresh), (), fresh, depth=len(closure.rounds))
 
     def _given(self, found: Touched, gone: tuple[Block, ...]) -> list[Block]:
         """Return what comes to be asserted for ever and does not follow for ever already."""

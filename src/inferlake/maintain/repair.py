@@ -95,8 +95,6 @@ class Repair:
     progress: Progress
     scratch: Place
     _rounds: list[Round] = field(default_factory=list)
-    # Files in the table's folder that no commit names yet.
-    _written: list[str] = field(default_factory=list)
 
     def run(self, base: Snapshot, asserted: Asserted) -> Repaired:
         """Derive what follows in the version after `base`, once `asserted` triples changed."""
@@ -105,17 +103,14 @@ class Repair:
         choice = choose(asked, base, before, after, asserted.taken, self.depth(base))
         if self.how.limits != Limits():
             choice = choice.patient()  # they are of a change, and a rebuild would count it all
-        scratch = self._scratch(base.version + 1)
-        try:
-            if choice.algorithm != "rebuild":
-                try:
-                    return self._repaired(base, asserted, before, choice, scratch)
-                except OutOfRounds as out:
-                    choice = choice.given_up(out.rounds)
-            return self._rebuilt(base, asserted, choice, scratch)
-        except BaseException:
-            self.store.facts.table.discard(self._written)
-            raise
+        version = base.version + 1
+        scratch = TableScratch(self.scratch, store=self.store, engine=self.engine, version=version)
+        if choice.algorithm != "rebuild":
+            try:
+                return self._repaired(base, asserted, before, choice, scratch)
+            except OutOfRounds as out:
+                choice = choice.given_up(out.rounds)
+        return self._rebuilt(base, asserted, choice, scratch)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -137,9 +132,7 @@ class Repair:
             gone = (self._triples(deriver.layout, asserted.removed),)
             stored = [Without(deriver.layout, block, gone) for block in stored]
         added = AddedBlock(deriver.layout, self.store, asserted.written)
-        done = len(self._rounds)
         closure = deriver.close(scratch, [], [*stored, added])
-        depth = len(self._rounds) - done
         broken, more = closure.contradictions(SHOWN)
         actions = self._published(deriver, scratch, closure, base.version + 1)
         replaced = tuple(f for f in base.files if f.partition["layer"] == "derived")
@@ -151,7 +144,7 @@ class Repair:
             algorithm=choice.algorithm,
             reason=choice.reason,
             rounds=self.rounds,
-            depth=depth,
+            depth=len(closure.rounds),
             work=Work(),
             contradictions=tuple(self.told(deriver.layout, broken)),
             more_contradictions=more,
@@ -188,11 +181,11 @@ class Repair:
             added = self._triples(shape, asserted.written)
         deriver = self.deriver(after, shape)
         actions: tuple[AddAction, ...] = self.store.facts.actions(both, "derived", sign=-1)
-        derived, broken, more, done = 0, [], False, len(self._rounds)
+        derived, broken, more, depth = 0, [], False, self.depth(base)
         sound = self.store.facts.table.last_said(base, SOUND) is True
         if added.rows or kept.rules != after.rules:
             closure = deriver.close(scratch, stored, [added], under=kept)
-            derived = closure.derived
+            derived, depth = closure.derived, max(depth, len(closure.rounds))
             # Before it is published: the files of a closure that is written again go with that.
             broken, more = closure.contradictions(SHOWN, sound=sound)
             actions += self._published(deriver, scratch, closure, version)
@@ -208,7 +201,7 @@ class Repair:
             algorithm=choice.algorithm if can_lose else "",
             reason=choice.reason if can_lose else "",
             rounds=self.rounds,
-            depth=max(self.depth(base), len(self._rounds) - done),
+            depth=depth,
             work=retracted.work,
             contradictions=tuple(self.told(shape, broken)),
             more_contradictions=more,
@@ -304,15 +297,6 @@ class Repair:
         """Number the rounds of a repair from its first to its last."""
         self._rounds.append(replace(done, number=len(self._rounds) + 1))
         self.progress.note(str(self._rounds[-1]))
-
-    def _scratch(self, version: int) -> TableScratch:
-        return TableScratch(
-            self.scratch,
-            store=self.store,
-            engine=self.engine,
-            version=version,
-            written=self._written,
-        )
 
     def _triples(self, shape: Layout, files: tuple[DataFile, ...]) -> Block:
         """Return triples that the change has written, with what they look like."""

@@ -170,7 +170,7 @@ class WindowRepair(PermanentRepair):
             algorithm=algorithm,
             reason=reason,
             rounds=self.repair.rounds,
-            depth=self.repair.depth(self.base),
+            depth=self.repair.depth(self.base) if permanent.depth is None else permanent.depth,
             work=permanent.work,
             contradictions=None if broken is None else tuple(self.repair.told(self.shape, broken)),
             more_contradictions=more,

@@ -109,9 +109,10 @@ class FactTable:
     reads: dict[str, int] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def at(cls, store: Place, reads: dict[str, int]) -> FactTable:
+    def at(cls, store: Place, reads: dict[str, int], writes: list[str] | None) -> FactTable:
         """Return the facts of the store at `store`, whether or not they exist yet."""
-        return cls(Table(store.child("facts"), _schema(), ("relation", "layer", "sign")), reads)
+        columns = ("relation", "layer", "sign")
+        return cls(Table(store.child("facts"), _schema(), columns, writes), reads)
 
     def files(
         self,

@@ -82,6 +82,8 @@ class Store:
     hash: TermHash = FULL
     # Which stored files of facts were read, with their rows.
     reads: dict[str, int] = field(default_factory=dict, compare=False)
+    # Which folders of facts were written; None where nobody asks.
+    writes: list[str] | None = field(default=None, compare=False)
 
     @classmethod
     def at(cls, path: str, hash: TermHash = FULL) -> Store:
@@ -91,11 +93,11 @@ class Store:
     @property
     def facts(self) -> FactTable:
         """The facts table."""
-        return FactTable.at(self.place, self.reads)
+        return FactTable.at(self.place, self.reads, self.writes)
 
-    def counting_reads(self) -> Store:
-        """Return the same store, with nothing read yet."""
-        return replace(self, reads={})
+    def attempt(self) -> Store:
+        """Return the same store, with nothing read or written yet."""
+        return replace(self, reads={}, writes=[])
 
     @property
     def terms(self) -> Dictionary:

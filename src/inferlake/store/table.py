@@ -100,6 +100,8 @@ class Table:
     place: Place
     schema: Schema
     partition_columns: tuple[str, ...]
+    # Takes the names of folders that are written, where somebody may have to undo that.
+    writes: list[str] | None = field(default=None, repr=False, compare=False)
 
     def exists(self) -> bool:
         """Tell whether a Delta table is there."""
@@ -214,18 +216,17 @@ class Table:
                     post_commithook_properties=_NO_HOOKS,
                 )
         except (DeltaError, OSError) as exc:
-            if not self._is_ours(base.version + 1, token):
-                if self.snapshot().version > base.version:
-                    raise CommitRace(str(exc)) from exc
+            if self.snapshot().version == base.version:
                 raise StoreError(f"{self.place.address}: the commit failed: {exc}") from exc
+            if not self._is_ours(base.version + 1, token):
+                raise CommitRace(str(exc)) from exc
         self._checkpoint(base.version + 1)
         return base.version + 1
 
     def _is_ours(self, version: int, token: str) -> bool:
-        try:
+        # Where nothing can be read, nobody may take what was written for lost, and delete it.
+        with _store_errors(self.place):
             entry = DeltaTable(self.place.address, version=version).history(1)[0]
-        except (DeltaError, OSError):
-            return False
         return (entry.get(INFO) or {}).get(TOKEN) == token
 
     def _checkpoint(self, version: int) -> None:
@@ -261,15 +262,30 @@ class Table:
 
         The paths of the files are relative to the table, as its log wants them.
         """
-        name = uuid.uuid4().hex
+        name = self._fresh_folder()
         files = parquet.write(frame, self.place.child(name), by=by)
         return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
 
     def write_table(self, table: pa.Table) -> tuple[DataFile, ...]:
         """Write a few rows that the driver has."""
-        name = uuid.uuid4().hex
+        name = self._fresh_folder()
         files = parquet.write_table(table, self.place.child(name))
         return tuple(replace(file, path=f"{name}/{file.path}") for file in files)
+
+    def _fresh_folder(self) -> str:
+        name = uuid.uuid4().hex
+        if self.writes is not None:
+            self.writes.append(name)
+        return name
+
+    def undo(self) -> None:
+        """Delete all that was written, as far as storage lets us; a vacuum finds the rest.
+
+        Only where no commit names it, nor ever will.
+        """
+        for name in self.writes or ():
+            with suppress(OSError):  # what went wrong before this is what the caller must hear of
+                self.place.child(name).remove()
 
     def discard(self, paths: Iterable[str]) -> None:
         """Delete files that no commit names; a vacuum would find them too."""

@@ -40,6 +40,10 @@ CHANGE: dict[str, Any] = {
     "deletion": 4,
     "right": True,
 }
+# A rebuild counts none of these.
+COUNTS = ("checked", "examined", "derivations", "backward", "forward", "deletion")
+REBUILD = {name: value for name, value in CHANGE.items() if name not in COUNTS}
+REBUILD["done_by"] = "rebuild"
 LUBM: dict[str, Any] = {"engine": "sail", "universities": 1, "profile": "rdfs"}
 STORED: dict[str, Any] = {"triples": 100, "closure": 104, "peak_mb": 300, "bytes": 1040}
 ROWS: dict[str, list[dict[str, Any]]] = {
@@ -66,6 +70,10 @@ ROWS: dict[str, list[dict[str, Any]]] = {
             for how in ({"algorithm": "bf"}, {"algorithm": "rebuild", "seconds": 6.0})
         ),
         {"part": "removals", **LUBM, "size": 100, "algorithm": "bf", **CHANGE},
+        *(
+            {"part": "removals", **LUBM, "size": 100, **REBUILD, "algorithm": algorithm}
+            for algorithm in ("auto", "rebuild")
+        ),
         {"part": "cliques", "engine": "sail", "size": 100, "algorithm": "bf", **CHANGE},
     ],
     "stream": [
@@ -214,6 +222,12 @@ def test_what_can_be_drawn_has_numbers(benchmark: str) -> None:
     assert made and all(len(line.xs) == len(line.ys) for plot in made for line in plot.lines)
 
 
+def test_auto_says_what_it_turned_out_to_be() -> None:
+    text = shown(recording("updates"))
+    ((_, by, *_),) = lines(text, "auto")
+    assert by == "auto: rebuild"
+
+
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_plots_are_drawn_as_png_and_svg(benchmark: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib, of inferlake[bench]")
@@ -267,9 +281,9 @@ def test_a_case_that_is_ended_leaves_no_files(
 
 def test_data_that_cannot_be_written_are_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"univ-bench[.]nt: cannot write: File exists"):
+    with pytest.raises(InputError, match=r"univ-bench[.]nt: cannot be made: File exists"):
         Data(tmp_path / "file").ontology()
-    with pytest.raises(InputError, match="file/lubm-0-0: cannot write: "):
+    with pytest.raises(InputError, match="file/lubm-0-0: cannot be made: "):
         Data(tmp_path / "file").lubm(1)
 
 
