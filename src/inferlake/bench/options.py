@@ -91,5 +91,5 @@ class ScaleOptions(Options):
     """Options of `scale`."""
 
     engines: tuple[str, ...] = ("sail", "spark")
-    universities: tuple[int, ...] = (1, 5, 10, 50)
+    universities: tuple[int, ...] = (1, 5, 10, 50, 100)
     startup: bool = False

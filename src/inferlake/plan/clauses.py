@@ -175,7 +175,7 @@ class Clause:
 
 def substituted(row: Row, bindings: dict[str, Slot]) -> Row:
     """Return `row` with the variables that `bindings` knows replaced."""
-    return tuple(bindings.get(slot, slot) if isinstance(slot, str) else slot for slot in row)
+    return tuple([bindings.get(slot, slot) if isinstance(slot, str) else slot for slot in row])
 
 
 def variables(rows: Iterable[Row]) -> dict[str, None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from inferlake.plan.clauses import Clause, Fact, Row, Slot
+from inferlake.plan.clauses import Clause, Fact, Row, Slot, substituted
 
 Bindings = dict[str, Slot]
 
@@ -62,18 +62,14 @@ def _joined(body: tuple[Row, ...], facts: Facts, bindings: Bindings) -> Iterator
         yield bindings
         return
     # The atom with most known slots next: fewest facts match it.
-    known = [sum(_known(slot, bindings) for slot in row) for row in body]
-    chosen = known.index(max(known))
+    rows = [substituted(row, bindings) for row in body]
+    chosen = max(range(len(rows)), key=lambda at: sum([isinstance(s, int) for s in rows[at]]))
     rest = body[:chosen] + body[chosen + 1 :]
-    row = tuple(bindings.get(s, s) if isinstance(s, str) else s for s in body[chosen])
+    row = rows[chosen]
     for fact in list(facts.matching(row)):
         wider = bound(row, fact, bindings)
         if wider is not None:
             yield from _joined(rest, facts, wider)
-
-
-def _known(slot: Slot, bindings: Bindings) -> bool:
-    return not isinstance(slot, str) or slot in bindings
 
 
 def bound(row: Row, fact: Fact, bindings: Bindings) -> Bindings | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from inferlake.plan.clauses import Row
@@ -49,13 +50,26 @@ class Patterns:
         self._limits = limits or {}
         abstract = (tuple(s if isinstance(s, int) else None for s in row) for row in rows)
         self.rows: tuple[Row, ...] = tuple(dict.fromkeys(abstract))
-        self._index = RowIndex((row, row) for row in self.rows)
+
+    @cached_property
+    def _index(self) -> RowIndex[Row]:
+        return RowIndex((row, row) for row in self.rows)
+
+    @cached_property
+    def _constants(self) -> dict[tuple[int, ...], set[Row]]:
+        found: dict[tuple[int, ...], set[Row]] = defaultdict(set)
+        for row in self.rows:
+            guard = _guard(row)
+            found[guard].add(tuple([row[i] for i in guard]))
+        return found
 
     def cover(self, row: Row) -> bool:
         """Tell whether every fact that matches `row` matches one of these."""
-        return any(
-            all(isinstance(row[i], int) for i in _guard(one)) for one in self._index.meeting(row)
-        )
+        # A loop, because a driver asks this of every fact that it derives.
+        for guard, known in self._constants.items():
+            if tuple([row[i] for i in guard]) in known:
+                return True
+        return False
 
     def meet(self, row: Row) -> bool:
         """Tell whether some fact that matches `row` may match one of these."""
