@@ -178,7 +178,7 @@ def stream(settings: Settings, **asked: Any) -> None:
 @click.option(
     "--universities",
     type=Several(number=True),
-    default="1,5,10,50",
+    default="1,5,10,50,100",
     show_default=True,
     help="Sizes of LUBM.",
 )
