@@ -6,12 +6,16 @@ when the first plan needs it and not before; Sail starts in a fraction of a seco
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -125,8 +129,8 @@ class Sessions:
     def of(self, frame: DataFrame) -> Engine:
         """Return the engine that `frame` lives on: frames of two sessions cannot meet."""
         session = frame.sparkSession
-        started = _sail_session.cache_info().currsize > 0
-        return Engine("sail" if started and session is _sail_session() else "spark", session)
+        started = _started_sail.cache_info().currsize > 0
+        return Engine("sail" if started and session is _started_sail() else "spark", session)
 
     def for_reading(self) -> Engine:
         """Return the engine for look-ups and frames handed to the caller."""
@@ -279,14 +283,46 @@ def start_sail() -> tuple[Any, str]:
     return server, f"sc://{host}:{port}"
 
 
-@cache
 def _sail_session() -> SparkSession:
-    """Start the Sail server of this process once and return a session on it."""
-    server, address = start_sail()
-    session = connect(address)
-    # The server stops when the object is collected: keep it as long as its session.
-    session._inferlake_server = server  # type: ignore[attr-defined]
+    """Return a session on the Sail server of this process, on a new one if that has stopped."""
+    session: Any = _started_sail()
+    if not _listens(session._inferlake_server):
+        _started_sail.cache_clear()
+        session = _started_sail()
     return session
+
+
+def _listens(server: Any) -> bool:
+    """Tell whether a server still takes calls: by itself it does not say that it has stopped."""
+    try:
+        socket.create_connection(server.listening_address).close()
+    except ConnectionError:
+        return False
+    return True
+
+
+@cache
+def _started_sail() -> SparkSession:
+    """Start the Sail server of this process and return a session on it."""
+    server, address = start_sail()
+    session: Any = connect(address)
+    _keep_interrupts_from_sail()
+    session.client.set_retry_policies([_soon_given_up()])
+    # The server stops when the object is collected: keep it as long as its session.
+    session._inferlake_server = server
+    return session
+
+
+def _keep_interrupts_from_sail() -> None:
+    """Let Ctrl-C interrupt what Python does, and not end the server beside it.
+
+    Sail has put a handler before Python's, at which it stops for good: in a notebook whose cell was
+    interrupted, no other would find it. Only the main thread may set handlers, as it does when the
+    server starts there; elsewhere a stopped server is replaced when the next work comes.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
 
 
 def connect(url: str) -> SparkSession:
@@ -298,9 +334,29 @@ def connect(url: str) -> SparkSession:
         from pyspark.sql.connect.session import SparkSession as ConnectSession
 
         try:
-            return ConnectSession.builder.remote(url).create()  # type: ignore[return-value]
+            session = ConnectSession.builder.remote(url).create()
         except Exception as exc:
             raise EngineError(f"no Spark Connect server answers at {url}: {exc}") from exc
+    _ask_nothing_at_exit(session.client)
+    return session  # type: ignore[return-value]
+
+
+def _soon_given_up() -> Any:
+    """Return how often to call a server of this process again: it answers, or has stopped."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    return DefaultPolicy(max_retries=3, max_backoff=1000)
+
+
+def _ask_nothing_at_exit(client: Any) -> None:
+    """Let the process end without a call to the server, which may be gone by then.
+
+    PySpark would have it forget machine learning models, of which there are none, and try for ten
+    minutes to reach a server that an interrupt has ended. Who wants sessions released at exit has
+    told PySpark so, and knows that their server stays.
+    """
+    if not client._release_session_on_exit:
+        atexit.unregister(client._on_exit)
 
 
 _connect_session = cache(connect)
