@@ -22,13 +22,15 @@ class Peer:
     derives: str
     # What it derives where ours is one of OWL; empty if it has nothing of the kind.
     derives_owl: str
+    # Whether it goes together with our dependencies.
+    beside_ours: bool = True
 
 
 PEERS = {
     peer.name: peer
     for peer in (
         Peer("reasonable", "OWL 2 RL", "OWL 2 RL"),
-        Peer("maplib", "RDFS", ""),
+        Peer("maplib", "RDFS", "", beside_ours=False),
         Peer("owlrl", "RDFS", "OWL 2 RL"),
     )
 }
@@ -47,11 +49,16 @@ def require(names: Sequence[str], python: str | None) -> None:
         except OSError as exc:
             raise InputError(f"{python}: cannot run this Python: {exc.strerror}") from exc
         if there.returncode:
-            pip = f"{python or sys.executable} -m pip install {name}"
-            raise InputError(
-                f"peer {name} is not installed: {pip}; or, as it may not go together with our"
-                " dependencies, into an environment of its own, and say --peer-python PYTHON"
-            )
+            raise InputError(f"peer {name} is not installed: {_remedy(PEERS[name], python)}")
+
+
+def _remedy(peer: Peer, python: str | None) -> str:
+    if python is not None or peer.beside_ours:
+        return f"{python or sys.executable} -m pip install {peer.name}"
+    return (
+        f"python -m venv peers && peers/bin/pip install {peer.name}, and say --peer-python"
+        " peers/bin/python (it asks for other versions of what Inferlake needs)"
+    )
 
 
 def measured_peer(

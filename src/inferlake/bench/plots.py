@@ -109,6 +109,18 @@ def _median(rows: Sequence[Row], value: Any) -> float:
     return found.median if found else 0.0
 
 
+def _subject(rows: Sequence[Row]) -> str:
+    """Return what rows are about: sizes, profiles and engines, as far as these are told."""
+    named = [_told(rows, name) for name in ("universities", "profile", "engine")]
+    sizes, profiles, engines = (", ".join(map(str, some)) for some in named)
+    words = [f"LUBM({sizes})" if sizes else "", profiles, f"on {engines}" if engines else ""]
+    return ", ".join(filter(None, words))
+
+
+def _told(rows: Sequence[Row], name: str) -> list[Any]:
+    return list(dict.fromkeys(row[name] for row in rows if row.get(name) is not None))
+
+
 def _materialize(rows: Sequence[Row]) -> Iterator[Plot]:
     ours = grouped((row for row in rows if row["part"] in ("stored", "file")), "engine", "part")
     names = [f"{engine}, {part}" for engine, part in ours]
@@ -120,7 +132,10 @@ def _materialize(rows: Sequence[Row]) -> Iterator[Plot]:
         )
         for phase in PHASES
     ]
-    yield Plot("phases", "Where the time goes", "", "seconds", lines, "stack")
+    lines.append(Line("other", names, [_median(some, _outside_phases) for some in ours.values()]))
+    about = _subject([row for row in rows if row["part"] != "startup"])
+    title = f"Where the time goes: {about}"
+    yield Plot("phases", title, "", "seconds", lines, "stack")
     systems = grouped((row for row in rows if row["part"] in ("peer", "file")), "engine", "peer")
     whole = [
         _median(some, lambda r: r.get("file_seconds", r.get("seconds")))
@@ -129,12 +144,16 @@ def _materialize(rows: Sequence[Row]) -> Iterator[Plot]:
     words = [engine or peer for engine, peer in systems]
     yield Plot(
         "systems",
-        "From files to the closure",
+        f"From files to the closure: {about}",
         "",
         "seconds",
         [Line("file to closure", words, whole)],
         "bars",
     )
+
+
+def _outside_phases(row: Row) -> float:
+    return max(0.0, row["seconds"] - sum(row["phases"].get(phase, 0.0) for phase in PHASES))
 
 
 def _updates(rows: Sequence[Row]) -> Iterator[Plot]:
@@ -150,9 +169,10 @@ def _updates(rows: Sequence[Row]) -> Iterator[Plot]:
             )
             for (algorithm,), mine in grouped(some, "algorithm").items()
         ]
-        yield Plot(f"six-{way}", f"Six updates: {way}", "", "seconds", lines, "bars", log=True)
+        title = f"Six updates, {way}: {_subject(six)}"
+        yield Plot(f"six-{way}", title, "", "seconds (log)", lines, "bars", log=True)
     removed = [row for row in rows if row["part"] == "removals"]
-    for what, axis in (("seconds", "seconds"), ("examined", "facts examined")):
+    for what, axis in (("seconds", "seconds"), ("examined", "D: facts examined for deletion")):
         lines = [
             Line(algorithm, [r["size"] for r in some], [r[what] for r in some])
             # A rebuild counts nothing.
@@ -160,7 +180,8 @@ def _updates(rows: Sequence[Row]) -> Iterator[Plot]:
                 (r for r in removed if what in r), "algorithm"
             ).items()
         ]
-        yield Plot(f"removals-{what}", "Facts removed at random", "facts removed", axis, lines)
+        title = f"Facts removed at random: {_subject(removed)}"
+        yield Plot(f"removals-{what}", title, "facts removed", axis, lines)
 
 
 def _stream(rows: Sequence[Row]) -> Iterator[Plot]:
@@ -179,13 +200,13 @@ def _stream(rows: Sequence[Row]) -> Iterator[Plot]:
                 lines.append(
                     Line(how, [n for (n,) in batches], [_median(b, what) for b in batches.values()])
                 )
-            yield Plot(
-                f"stream-{engine}-{what}", f"LUBM in batches, on {engine}", "batch", name, lines
-            )
+            title = f"Batches: {_subject(some)}"
+            yield Plot(f"stream-{engine}-{what}", title, "batch", name, lines)
             if what == "seconds":
                 sums = [Line(one.name, one.xs, _summed(one.ys)) for one in lines]
-                title = f"LUBM in batches, on {engine}: all so far"
-                yield Plot(f"stream-{engine}-sum", title, "batch", "seconds", sums)
+                yield Plot(
+                    f"stream-{engine}-sum", title, "batch", "seconds of all batches so far", sums
+                )
 
 
 def _summed(values: Sequence[float]) -> list[float]:
@@ -200,4 +221,5 @@ def _scale(rows: Sequence[Row]) -> Iterator[Plot]:
             each = grouped(some, "triples")
             rates = [triples / _median(mine, what) for (triples,), mine in each.items()]
             lines.append(Line(engine, [triples for (triples,) in each], rates))
-        yield Plot(f"scale-{name}", f"LUBM by size: {name}", "triples", "triples/s", lines)
+        title = f"LUBM by size, {name}: {', '.join(_told(sizes, 'profile'))}"
+        yield Plot(f"scale-{name}", title, "triples", "triples/s", lines)

@@ -39,7 +39,12 @@ class Recording:
 
     @classmethod
     def begin(cls, benchmark: str, options: Mapping[str, Any], file: Path | None) -> Recording:
-        """Return an empty recording, and write it: a place that cannot be written is told now."""
+        """Return an empty recording, and write it: a place that cannot be written is told now.
+
+        An older recording is replaced, and nothing else.
+        """
+        if file is not None and file.exists():
+            read(file)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         begun = cls(benchmark, options, file, [], machine(), tuple(sys.argv), now)
         begun.save()
@@ -83,11 +88,13 @@ def read(file: Path) -> Recording:
     except OSError as exc:
         raise InputError(f"{file}: cannot read it: {exc.strerror}") from exc
     except ValueError as exc:
-        raise InputError(f"{file}: not JSON, so no recording of inferlake bench: {exc}") from exc
+        raise InputError(
+            f"{file}: not JSON, so no recording of inferlake bench; name another file: {exc}"
+        ) from exc
     if not isinstance(found, dict) or found.get("inferlake-bench") != FORMAT:
         raise InputError(
             f"{file}: no recording that this release can show; "
-            "`inferlake bench COMMAND --json FILE` makes one"
+            "`inferlake bench COMMAND --json FILE` makes one where there is no other file"
         )
     found.pop("inferlake-bench")
     return Recording(**{**found, "command": tuple(found["command"])}, file=None)

@@ -47,6 +47,7 @@ def run(
     if isinstance(options, MaterializeOptions):
         peers.require(options.peers, options.peer_python)
     recording = Recording.begin(name, asdict(options), file)
+    tell(f"data are kept in {options.folder}")
     for turn in range(options.repeat):
         # Closed at once when a user interrupts it, and the process of its case with it.
         with closing(BENCHMARKS[name].rows(options, turn)) as rows:
@@ -89,5 +90,7 @@ def shown(recording: Recording) -> str:
     ]
     if not recording.complete:
         head.append(f"The run was ended early: these are its first {len(recording.rows)} rows.")
+    if not any(row.get("turn") for row in recording.rows):
+        head.append("One turn: on a busy machine the next may differ by half; --repeat 3 tells.")
     made = BENCHMARKS[recording.benchmark].tables(recording.rows) if recording.rows else []
     return "\n\n".join([*head, *map(str, made)])

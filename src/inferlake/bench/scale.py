@@ -41,15 +41,15 @@ def tables(found: Sequence[Row]) -> list[Table]:
             "engine",
             "triples",
             "load: s",
-            "triples/s",
-            "peak MB",
+            "load: triples/s",
+            "load: peak MB",
             "closure: s",
-            "triples/s",
-            "peak MB",
+            "closure: triples/s",
+            "closure: peak MB",
             "rounds",
             "derived",
             "rows read",
-            "bytes/triple",
+            "bytes/fact",
             "load: times least",
             "closure: times least",
             "problem",
@@ -57,7 +57,8 @@ def tables(found: Sequence[Row]) -> list[Table]:
         lines,
         (
             "A load is from files to a committed version without rules; the closure from there to"
-            " committed inferences. Bytes on disk are of both tables, by triple of the closure.",
+            " committed inferences. Bytes on disk are of both tables, terms too, by fact asserted"
+            " or derived.",
         ),
     )
     return [table, published()] + ([startup.table(began)] if began else [])

@@ -178,7 +178,7 @@ def _by_batch(engine: str, found: Sequence[Row]) -> Table:
                 "load" if stop == 0 else f"{start}-{stop}",
                 one,
                 other,
-                ratio(other, one),
+                ratio(other, one) if stop else None,
                 spread(repaired, _deriving),
                 spread(rebuilt, _deriving),
                 totals["repair"].get(stop),

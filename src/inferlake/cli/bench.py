@@ -226,12 +226,18 @@ def _run(settings: Settings, name: str, options: type[Options], asked: dict[str,
             tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
         )
     except KeyboardInterrupt:
-        if file is not None and Path(file).exists():
+        if file is not None and _has_rows(Path(file)):
             print(f"what was measured: inferlake bench show {file}", file=sys.stderr)
         raise
     _show(settings, recording, plot)
     if recording.failures:
         sys.exit(1)
+
+
+def _has_rows(file: Path) -> bool:
+    from inferlake.bench.record import read
+
+    return file.exists() and bool(read(file).rows)
 
 
 def _show(settings: Settings, recording: Recording, plot: str | None) -> None:
@@ -243,5 +249,5 @@ def _show(settings: Settings, recording: Recording, plot: str | None) -> None:
     else:
         print(shown(recording))
     if plot is not None:
-        for picture in draw(recording, Path(plot)):
+        for picture in draw(recording, Path(plot)) or ["nothing: no row has what the plots show"]:
             print(f"drew {picture}", file=sys.stderr)

@@ -310,3 +310,26 @@ def test_a_recording_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> N
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot write the recording"):
         Recording.begin("scale", {}, tmp_path / "file" / "run.json")
+
+
+def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
+    for text in ("my notes", '{"a": 1}'):
+        file = tmp_path / "notes.json"
+        file.write_text(text)
+        with pytest.raises(InputError, match="no recording"):
+            Recording.begin("scale", {}, file)
+        assert file.read_text() == text
+
+
+def test_an_older_recording_is_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    Recording.begin("stream", {}, file)
+    Recording.begin("scale", {}, file)
+    assert read(file).benchmark == "scale"
+
+
+def test_one_turn_is_said_to_be_one() -> None:
+    recording = Recording.begin("scale", {}, None)
+    assert "One turn" in shown(recording)
+    recording.rows.append({"turn": 1, "part": "scale", "error": "late"})
+    assert "One turn" not in shown(recording)

@@ -176,7 +176,7 @@ def test_scale_takes_several_sizes(tiny: Path, tmp_path: Path) -> None:
     )
     assert result.exit_code == 0, result.output
     assert [row["triples"] for row in recorded(file)["rows"]] == [315, 415]
-    assert "bytes/triple" in result.stdout
+    assert "bytes/fact" in result.stdout
 
 
 # --- ended early --------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_a_case_that_takes_too_long_is_ended_and_told(tiny: Path, tmp_path: Path
     ("args", "words"),
     [
         (("materialize", "--peers", "jena"), "no peer 'jena': choose among reasonable, maplib"),
-        (("materialize", "--peers", "maplib"), "-m pip install maplib"),
+        (("materialize", "--peers", "maplib"), "--peer-python peers/bin/python"),
         (("materialize", "--peers", "maplib", "--peer-python", "/no/python"), "/no/python"),
         (("materialize", "--json", "/proc/none/run.json"), "cannot write the recording"),
         (("updates", "--updates", "/no/where"), "no files in add_update1"),
