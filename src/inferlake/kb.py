@@ -28,6 +28,7 @@ from inferlake.maintain.derive import Derivation
 from inferlake.maintain.expiries import expiries
 from inferlake.maintain.forget import ForgetReport, forget
 from inferlake.maintain.purge import must_purge, purge
+from inferlake.maintain.repair import live_rows
 from inferlake.maintain.rules import RuleChange
 from inferlake.plan.clauses import Layout
 from inferlake.plan.compile import Options
@@ -41,7 +42,7 @@ from inferlake.store.failures import explained
 from inferlake.store.layout import RDF_TYPE
 from inferlake.store.store import RESERVED
 from inferlake.store.table import Snapshot
-from inferlake.store.until import clock
+from inferlake.store.until import clock, is_until
 from inferlake.store.vacuum import Vacuumed, vacuum
 from inferlake.terms import FULL, TermHash
 
@@ -73,11 +74,13 @@ class Stats:
     classes: int
     files: int
     bytes: int
+    # What the rules derive besides triples; None where nothing is.
+    other_facts: int | None = None
     # The time up to which facts that expire have gone, in milliseconds since 1970.
     clock: int | None = None
 
     def as_dict(self) -> dict[str, int]:
-        """Return the numbers as JSON would have them; no clock where there is none."""
+        """Return the numbers as JSON would have them, without what there is none of."""
         return {name: number for name, number in asdict(self).items() if number is not None}
 
 
@@ -557,6 +560,7 @@ class KnowledgeBase:
             classes=row.classes,
             files=len(snapshot.files) + len(dictionary.files),
             bytes=sum(file.size for file in snapshot.files + dictionary.files),
+            other_facts=_other_facts(snapshot) or None,
             clock=clock(snapshot),
         )
 
@@ -753,6 +757,13 @@ def _window(
         )
     when = milliseconds(datetime.now(UTC) if at is None else at)
     return replace(lasting, at=when)
+
+
+def _other_facts(snapshot: Snapshot) -> int:
+    """Return how many facts of other relations than triples a version has, without reading them."""
+    relations = (file.partition["relation"] for file in snapshot.files)
+    others = {name for name in relations if name != TRIPLE and not is_until(name)}
+    return live_rows(f for f in snapshot.files if f.partition["relation"] in others)
 
 
 def _skips(on_error: str) -> bool:

@@ -197,7 +197,8 @@ def test_versions_in_the_wrong_order_are_to_be_swapped(sail: KnowledgeBase) -> N
 def test_a_version_that_there_is_not_is_told(
     since: int, until: int | None, missing: int, sail: KnowledgeBase
 ) -> None:
-    with pytest.raises(VersionNotFound, match=rf"no version {missing}; `inferlake history` lists"):
+    told = rf"/kb: no version {missing}; `inferlake history` lists"
+    with pytest.raises(VersionNotFound, match=told):
         sail.changes(since, until)
 
 

@@ -230,7 +230,9 @@ def test_relations_go_with_their_last_rule(
     kb = start(write("related.dl", RELATED))
     rules = kb.rules()[0]
     assert kb.relation("pair").count() == 2
+    assert kb.stats().other_facts == sum(kb.relation(name).count() for name in ("pair", "wide"))
     kb.change_rules(remove=rules)
+    assert kb.stats().other_facts is None
     with pytest.raises(InputError, match="no rule knows a relation pair"):
         kb.relation("pair")
     kb.change_rules(add=rules)

@@ -208,7 +208,7 @@ def history(settings: Settings, kb: str, as_json: bool) -> None:
 def _print_history(versions: list[VersionInfo]) -> None:
     print(
         f"{'version':>7}  {'time (UTC)':19}  {'operation':9}  {'added':>12}  {'removed':>9}"
-        f"  {'derived':>12}  {'withdrawn':>9}  {'engine':6}  rules"
+        f"  {'derived':>12}  {'withdrawn':>9}  {'engine':6}  rules; notes"
     )
     oldest = max((one.info.get("oldest_kept", 0) for one in versions), default=0)
     for one in versions:
@@ -314,6 +314,17 @@ def lubm(
     settings.say(line, {"operation": "generate", **asdict(report), "seconds": watch.seconds})
 
 
+_BEFORE = {"--engine", "--master", "--conf", "--json", "--verbose", "-v", "--quiet", "-q"}
+
+
+def _misplaced(exc: click.ClickException) -> str:
+    """Return what to do about an option that stands behind the command and belongs before it."""
+    if isinstance(exc, click.NoSuchOption) and exc.option_name in _BEFORE and exc.ctx is not None:
+        command = exc.ctx.command_path.removeprefix(exc.ctx.find_root().command_path).strip()
+        return f"{exc.option_name} goes before the command: inferlake {exc.option_name} … {command}"
+    return ""
+
+
 for command in (
     load_command,
     update_command,
@@ -327,6 +338,10 @@ for command in (
     bench_group,
 ):
     cli.add_command(command)
+for command in cli.commands.values():
+    command.epilog = (
+        "Before the command: --engine, --master, --conf, --json, -v, -q; see inferlake --help."
+    )
 
 
 def main() -> None:
@@ -337,6 +352,8 @@ def main() -> None:
         cli(standalone_mode=False)
     except click.ClickException as exc:
         exc.show()
+        if advice := _misplaced(exc):
+            print(advice, file=sys.stderr)
         sys.exit(exc.exit_code)
     except (click.Abort, KeyboardInterrupt):
         print("interrupted; what was not committed is not in the store", file=sys.stderr)

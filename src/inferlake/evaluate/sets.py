@@ -71,7 +71,7 @@ _MOST_PATTERNS = 200
 
 
 class OutOfRounds(Exception):
-    """A removal was not done after more rounds than it was given."""
+    """A removal was not done after the rounds that it was given."""
 
     def __init__(self, rounds: int) -> None:
         super().__init__(rounds)
@@ -95,12 +95,13 @@ class Account:
     def hear(self, done: Round) -> None:
         """Take over a round of a part of the work.
 
-        Raises `OutOfRounds` if it was one too many.
+        Raises `OutOfRounds` if it was one too many. Only then is that known: what would have been
+        the next query may have found nothing, and is no round.
         """
         self.rounds.append(replace(done, number=len(self.rounds) + 1))
         self.listen(self.rounds[-1])
         if self.most is not None and len(self.rounds) > self.most:
-            raise OutOfRounds(len(self.rounds))
+            raise OutOfRounds(self.most)
 
 
 @dataclass

@@ -43,6 +43,9 @@ _BY_SUFFIX = FORMATS | CHANGE_FORMATS
 LINES = "lines"
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
+# What rule files are called by habit: among inputs they are a slip.
+_RULE_SUFFIXES = (".dl", ".dlog")
+
 # Formats of one statement a line, which the engine splits and parses in parallel.
 LINE_FORMATS = ("nt", "nq")
 
@@ -201,12 +204,14 @@ class _Wanted:
         )
         return by_suffix or told if self.changes else told or by_suffix
 
-    def refusal(self, by_suffix: str | None) -> str:
+    def refusal(self, address: str, by_suffix: str | None) -> str:
         """Return why a file that was named is not taken."""
         if self.changes and by_suffix:
             return "holds triples rather than changes; give it with --add or --remove"
         if not self.changes and (by_suffix or self.told):
             return "holds changes rather than triples; give it to update, with --patch"
+        if PurePosixPath(address).suffix in _RULE_SUFFIXES:
+            return "looks like rules rather than triples; give it with --rules, or say --format"
         return f"unknown suffix; known are {self.known}"
 
 
@@ -266,7 +271,7 @@ def _described(address: str, info: pafs.FileInfo, wanted: _Wanted) -> InputFile:
     by_suffix, compression = _format(info.path)
     chosen = wanted.format(by_suffix)
     if chosen is None:
-        raise InputError(f"{address}: {wanted.refusal(by_suffix)}")
+        raise InputError(f"{address}: {wanted.refusal(address, by_suffix)}")
     file = InputFile(
         address,
         chosen,

@@ -66,12 +66,18 @@ def _parsed(start: str, text: str, file: str, prefixes: dict[str, str], line: in
         tree = _grammar().parse(text, start=start)
     except UnexpectedInput as exc:
         raise _syntax_error(exc, text, file, line) from None
-    try:
-        return reader.transform(tree).children
-    except VisitError as exc:
-        if isinstance(exc.orig_exc, RuleError):
-            raise exc.orig_exc from None
-        raise
+    found: list[Any] = []
+    wrong: list[str] = []
+    for statement in tree.children:
+        try:
+            found.append(reader.transform(statement))  # type: ignore[arg-type]  # trees, both
+        except VisitError as exc:
+            if not isinstance(exc.orig_exc, RuleError):
+                raise
+            wrong.append(str(exc.orig_exc))  # go on, to tell of the other statements too
+    if wrong:
+        raise RuleError("\n".join(wrong))
+    return found
 
 
 @cache

@@ -136,7 +136,7 @@ class Store:
         if strangers:
             raise NotAStore(
                 f"{self.place.address}: not an Inferlake store (it holds {strangers[0]});"
-                " name an empty or a new folder"
+                " check the path; a new store wants an empty or a new folder"
             )
         return False
 

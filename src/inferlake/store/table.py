@@ -412,8 +412,9 @@ def _store_errors(at: Place, version: int | None = None) -> Iterator[None]:
         yield
     except (DeltaError, OSError, OverflowError) as exc:
         if version is not None:
+            store = at.address.rpartition("/")[0]  # users do not know its tables
             raise VersionNotFound(
-                f"{at.address}: no version {version}; `inferlake history` lists those there are"
+                f"{store}: no version {version}; `inferlake history` lists those there are"
             ) from exc
         if isinstance(exc, TableNotFoundError):
             raise StoreError(f"{at.address}: no table there") from exc

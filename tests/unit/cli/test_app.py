@@ -177,6 +177,15 @@ def test_wrong_arguments_end_the_program_with_2(
     assert "flink" in capsys.readouterr().err
 
 
+def test_an_option_behind_the_command_is_told_to_go_before_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(monkeypatch, "load", "kb", "a.nt", "--engine", "sail") == 2
+    assert "--engine goes before the command: inferlake --engine … load" in capsys.readouterr().err
+    assert ended(monkeypatch, "load", "kb", "a.nt", "--rule", "rdfs") == 2
+    assert "before the command" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["history", "stats", "export", "compact", "vacuum"])
 def test_a_store_that_is_not_there_is_told_and_not_created(
     command: str,

@@ -51,6 +51,13 @@ def test_a_named_file_with_an_unknown_suffix_is_refused(name: str, tmp_path: Pat
         discover([tmp_path / name])
 
 
+@pytest.mark.parametrize("name", ["mine.dl", "mine.dlog"])
+def test_rules_among_inputs_are_told_where_to_go(name: str, tmp_path: Path) -> None:
+    made(tmp_path, name)
+    with pytest.raises(InputError, match=r"looks like rules .* give it with --rules"):
+        discover([tmp_path / name])
+
+
 def test_a_format_that_is_told_goes_before_the_suffix(tmp_path: Path) -> None:
     made(tmp_path, "a.txt", "b.ttl.gz")
     found = discover([tmp_path / "a.txt", tmp_path / "b.ttl.gz"], format="nt")

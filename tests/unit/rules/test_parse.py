@@ -343,6 +343,16 @@ def test_errors_name_their_place_and_remedy(text: str, start: str) -> None:
     assert error(text).startswith(start)
 
 
+def test_all_statements_that_are_wrong_are_told_at_once() -> None:
+    wrong = ["p(a) :- q(A) .", "p(?x) :- r(?x, rdf:type, no:c) .", "p(?x) :- not q(?x) ."]
+    told = error("\n".join(wrong))
+    assert [line.split()[:2] for line in told.splitlines()] == [
+        ["R106", "f.dl:1:3:"],
+        ["R105", "f.dl:2:26:"],
+        ["R108", "f.dl:3:14:"],
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "start"),
     [
