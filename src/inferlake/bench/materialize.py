@@ -12,7 +12,7 @@ from typing import Any
 from inferlake.bench import startup
 from inferlake.bench.measure import nothing, numbers, peak, said, store, timed
 from inferlake.bench.options import MaterializeOptions
-from inferlake.bench.peers import measured_peer
+from inferlake.bench.peers import measured_peer, require
 from inferlake.bench.process import Case, measured
 from inferlake.bench.published import CLOSURES, ELSEWHERE
 from inferlake.bench.record import Row
@@ -20,6 +20,11 @@ from inferlake.bench.tables import Spread, Table, error_of, grouped, ratio, spre
 
 # Of a change, in their order.
 PHASES = ("parse", "terms", "facts", "derive", "commit")
+
+
+def check(options: MaterializeOptions) -> None:
+    """Raise `InputError` unless all peers that are asked for are there."""
+    require(options.peers, options.peer_python)
 
 
 def rows(options: MaterializeOptions, turn: int) -> Generator[Row]:

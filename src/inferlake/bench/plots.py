@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -54,6 +55,8 @@ def require_folder(folder: Path) -> None:
     require_matplotlib()
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as exc:
         raise InputError(f"{folder}: no folder for plots: {exc.strerror}; name another") from exc
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from inferlake.bench import materialize, peers, scale, stream, updates
-from inferlake.bench.options import MaterializeOptions, Options, StreamOptions
-from inferlake.bench.record import Recording, Row
+from inferlake.bench import materialize, scale, stream, updates
+from inferlake.bench.options import Options, StreamOptions
+from inferlake.bench.record import Recording, Row, is_wrong
 from inferlake.bench.tables import Table
-from inferlake.errors import JavaMissing
+from inferlake.errors import InputError, JavaMissing
 from inferlake.session import require_java
 
 
@@ -22,11 +23,13 @@ class Benchmark:
 
     rows: Callable[[Any, int], Generator[Row]]
     tables: Callable[[Any], list[Table]]
+    # Raises `InputError` for options that cannot be met, before anything is made or measured.
+    check: Callable[[Any], None] = lambda options: None
 
 
 BENCHMARKS = {
-    "materialize": Benchmark(materialize.rows, materialize.tables),
-    "updates": Benchmark(updates.rows, updates.tables),
+    "materialize": Benchmark(materialize.rows, materialize.tables, materialize.check),
+    "updates": Benchmark(updates.rows, updates.tables, updates.check),
     "stream": Benchmark(stream.rows, stream.tables),
     "scale": Benchmark(scale.rows, scale.tables),
 }
@@ -44,18 +47,31 @@ def run(
         require_java()  # Structured Streaming is Spark's
     elif "spark" in options.engines and options.master is None:
         _require_java()
-    if isinstance(options, MaterializeOptions):
-        peers.require(options.peers, options.peer_python)
+    BENCHMARKS[name].check(options)
+    options.data.check()
+    # Last: an older recording is replaced by a run that can begin, and by no other.
     recording = Recording.begin(name, asdict(options), file)
     tell(f"data are kept in {options.folder}")
-    for turn in range(options.repeat):
-        # Closed at once when a user interrupts it, and the process of its case with it.
-        with closing(BENCHMARKS[name].rows(options, turn)) as rows:
-            for row in rows:
-                recording.add({"turn": turn, **row})
-                tell(_line(turn, row))
+    try:
+        for turn in range(options.repeat):
+            _measure(recording, options, turn, tell)
+    except (KeyboardInterrupt, SystemExit):
+        if recording.rows and file is not None:
+            print(f"what was measured: inferlake bench show {file}", file=sys.stderr)
+        raise
     recording.finish()
     return recording
+
+
+def _measure(
+    recording: Recording, options: Options, turn: int, tell: Callable[[str], None]
+) -> None:
+    # Closed at once when a user interrupts it, and the process of its case with it.
+    with closing(BENCHMARKS[recording.benchmark].rows(options, turn)) as rows:
+        for found in rows:
+            row = {"turn": turn, **found}
+            recording.add(row)
+            tell(line_of(row))
 
 
 def _require_java() -> None:
@@ -65,7 +81,7 @@ def _require_java() -> None:
         raise JavaMissing(f"{exc}; here, that is --engine sail after the benchmark's name") from exc
 
 
-def _line(turn: int, row: Row) -> str:
+def line_of(row: Row) -> str:
     """Return a row in short, for who watches."""
     names = ("part", "engine", "peer", "universities", "update", "way", "size", "algorithm")
     words = [
@@ -75,7 +91,8 @@ def _line(turn: int, row: Row) -> str:
     ]
     seconds = row.get("seconds", row.get("file_seconds"))
     took = row.get("error") or (f"{seconds:.2f} s" if seconds is not None else "done")
-    return f"turn {turn + 1}: {' '.join(words)}: {took}"
+    wrong = "; WRONG: the store does not equal a rebuild" if is_wrong(row) else ""
+    return f"turn {row.get('turn', 0) + 1}: {' '.join(words)}: {took}{wrong}"
 
 
 def shown(recording: Recording) -> str:
@@ -92,5 +109,9 @@ def shown(recording: Recording) -> str:
         head.append(f"The run was ended early: these are its first {len(recording.rows)} rows.")
     if not any(row.get("turn") for row in recording.rows):
         head.append("One turn: on a busy machine the next may differ by half; --repeat 3 tells.")
+    if recording.benchmark not in BENCHMARKS:
+        raise InputError(
+            f"no benchmark {recording.benchmark!r}: this release has {', '.join(BENCHMARKS)}"
+        )
     made = BENCHMARKS[recording.benchmark].tables(recording.rows) if recording.rows else []
     return "\n\n".join([*head, *map(str, made)])

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inferlake.errors import InputError
+
 if TYPE_CHECKING:
     from inferlake.bench.options import Options
     from inferlake.bench.record import Recording
@@ -21,20 +23,27 @@ _PARTS = ("six", "removals", "cliques")
 
 
 class Several(click.ParamType):
-    """Words or numbers with commas between them, each once."""
+    """Words or numbers with commas between them, each once; choices in upper or lower case."""
 
     def __init__(self, *choices: str, number: bool = False) -> None:
         self.choices, self.number = choices, number
         self.name = "|".join(choices) + "[,...]" if choices else "N[,N...]" if number else "NAMES"
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return self.name  # as it is written; click would put it in upper case
+
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
         if isinstance(value, tuple):
             return value
-        words = tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
+        words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+        if self.choices:
+            words = tuple(dict.fromkeys(word.lower() for word in words))
+        if not all(words):
+            self.fail(f"{value!r}: nothing stands before or after a comma", param, ctx)
         wrong = [word for word in words if self.choices and word not in self.choices]
         if wrong:
             self.fail(f"{wrong[0]!r} is none of {', '.join(self.choices)}", param, ctx)
-        if self.number and not all(word.isdigit() and int(word) for word in words):
+        if self.number and not all(word.isdecimal() and int(word) for word in words):
             self.fail(f"{value!r}: write numbers from 1 on, such as 1,5,10", param, ctx)
         return tuple(map(int, words)) if self.number else words
 
@@ -204,13 +213,20 @@ def show(settings: Settings, file: str, plot: str | None) -> None:
     recording = read(Path(file))
     if plot is not None:
         require_folder(Path(plot))
-    _show(settings, recording, plot)
+    try:
+        _show(settings, recording, plot)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as exc:
+        # Rows are what some other release, or a hand, made them.
+        raise InputError(
+            f"{file}: has rows that this release cannot show ({exc!r}); show it by the release that"
+            f" measured it, {recording.machine['versions'].get('inferlake', 'whichever that was')}"
+        ) from exc
 
 
 def _run(settings: Settings, name: str, options: type[Options], asked: dict[str, Any]) -> None:
     """Run a benchmark with what was asked for, show it, and fail if a case of ours failed."""
     from inferlake.bench.plots import require_folder
-    from inferlake.bench.run import run
+    from inferlake.bench.run import line_of, run
 
     plot, file = asked.pop("plot"), asked.pop("file")
     if plot is not None:
@@ -218,26 +234,17 @@ def _run(settings: Settings, name: str, options: type[Options], asked: dict[str,
     chosen = options.asked(
         before=settings.engine, master=settings.master, conf=settings.conf, **asked
     )
-    try:
-        recording = run(
-            name,
-            chosen,
-            file=None if file is None else Path(file),
-            tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
-        )
-    except KeyboardInterrupt:
-        if file is not None and _has_rows(Path(file)):
-            print(f"what was measured: inferlake bench show {file}", file=sys.stderr)
-        raise
+    recording = run(
+        name,
+        chosen,
+        file=None if file is None else Path(file),
+        tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
+    )
     _show(settings, recording, plot)
+    for row in recording.failures:
+        print(f"failed: {line_of(row)}", file=sys.stderr)
     if recording.failures:
         sys.exit(1)
-
-
-def _has_rows(file: Path) -> bool:
-    from inferlake.bench.record import read
-
-    return file.exists() and bool(read(file).rows)
 
 
 def _show(settings: Settings, recording: Recording, plot: str | None) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from inferlake.bench import process
+from inferlake.bench import peers, process
 from inferlake.bench.cliques import Cliques
 from inferlake.bench.data import Data
 from inferlake.bench.plots import draw, plots, require_folder
 from inferlake.bench.process import Case
 from inferlake.bench.record import Recording, machine, read
-from inferlake.bench.run import BENCHMARKS, shown
+from inferlake.bench.run import BENCHMARKS, line_of, shown
 from inferlake.bench.steady import is_held
 from inferlake.bench.stream import cut
 from inferlake.bench.tables import Table, ratio, spread
@@ -208,7 +208,7 @@ def test_scale_is_told_beside_the_other_engine() -> None:
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_recording_is_saved_and_read_again(benchmark: str, tmp_path: Path) -> None:
     made = recording(benchmark, complete=False)
-    made.file = tmp_path / "new" / "run.json"
+    made.file = tmp_path / "run.json"
     made.save()
     again = read(made.file)
     assert again.rows == made.rows and not again.complete
@@ -243,6 +243,22 @@ def test_a_failure_of_ours_is_a_failure_and_one_of_a_peer_is_none() -> None:
     assert len(made.failures) == 1
 
 
+@pytest.mark.parametrize(
+    ("benchmark", "row"),
+    [
+        ("updates", {**ROWS["updates"][0], "right": False}),
+        ("stream", {**ROWS["stream"][1], "right": False}),
+        ("stream", {**ROWS["stream"][-1], "right": False}),
+        ("stream", {"part": "steady", "universities": 1, "profile": "rdfs", "right": False}),
+    ],
+)
+def test_a_store_that_is_wrong_is_a_failure(benchmark: str, row: dict[str, Any]) -> None:
+    made = recording(benchmark)
+    made.rows.append(row)
+    assert made.failures == [row]
+    assert line_of(row).endswith("; WRONG: the store does not equal a rebuild")
+
+
 @pytest.mark.parametrize("batches", [1, 7, 60])
 def test_a_stream_loses_nothing_and_keeps_axioms_whole(batches: int) -> None:
     data = [f"line {n}" for n in range(1_000)]
@@ -273,10 +289,45 @@ def test_a_case_that_is_ended_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    busy = "import tempfile, time; tempfile.mkdtemp(); print(1, flush=True); time.sleep(60)"
+    busy = "import tempfile, time; tempfile.mkdtemp(); print('{}', flush=True); time.sleep(60)"
     rows = list(process.told([sys.executable, "-c", busy], limit=1.5))
-    assert rows == [1, {"error": "took more than 1.5 s", "limit": 1.5}]
+    assert rows == [{}, {"error": "took more than 1.5 s; --limit allows more", "limit": 1.5}]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "rows"),
+    [
+        ("pass", [{"error": "ended without a row"}]),
+        ("import sys; print('odd', file=sys.stderr)", [{"error": "odd\nended without a row"}]),
+        ("print('{}'); print('hi'); print('{}')", [{}, {"error": "printed what is no row: 'hi'"}]),
+        ("print(7)", [{"error": "printed what is no row: '7'"}]),
+        ("print('{', end='')", [{"error": "ended without a row"}]),
+        ("import sys; print('{}'); sys.exit(3)", [{}, {"error": "ended with 3"}]),
+    ],
+)
+def test_a_process_that_tells_nothing_or_nonsense_is_an_error(
+    code: str, rows: list[dict[str, Any]]
+) -> None:
+    assert list(process.told([sys.executable, "-c", code], limit=60)) == rows
+
+
+def test_a_peer_may_chatter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chatty = """
+import os
+print("hello from Python")
+os.system("echo hello from below")
+class PyReasoner:
+    def load_file(self, file): print("reading")
+    def reason(self): return [1, 2, 3]
+"""
+    (tmp_path / "reasonable.py").write_text(chatty)
+    (tmp_path / "reasonable-7.dist-info").mkdir()
+    about = tmp_path / "reasonable-7.dist-info" / "METADATA"
+    about.write_text("Metadata-Version: 2.1\nName: reasonable\nVersion: 7\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (row,) = peers.measured_peer("reasonable", "owl2rl", ["a.nt"], python=None, limit=60)
+    assert (row["derives"], row["version"], row["closure"]) == ("OWL 2 RL", "7", 3)
 
 
 def test_data_that_cannot_be_written_are_told_as_such(tmp_path: Path) -> None:
@@ -294,6 +345,8 @@ def test_a_place_without_plots_is_told_at_once(
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file: no folder for plots: File exists; name another"):
         require_folder(tmp_path / "file")
+    with pytest.raises(InputError, match="/proc: no folder for plots"):
+        require_folder(Path("/proc"))  # there, and nobody may write in it
     require_folder(tmp_path / "new" / "one")
     assert (tmp_path / "new" / "one").is_dir()
 
@@ -307,9 +360,11 @@ def test_narrow_columns_are_markdown_too() -> None:
 
 
 def test_a_recording_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write the recording"):
-        Recording.begin("scale", {}, tmp_path / "file" / "run.json")
+    with pytest.raises(InputError, match="cannot write the recording: Is a directory"):
+        Recording("scale", {}, tmp_path).save()
+    with pytest.raises(InputError, match=r"there is no folder .*/new; make it, or name another"):
+        Recording.begin("scale", {}, tmp_path / "new" / "run.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
@@ -321,11 +376,24 @@ def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
         assert file.read_text() == text
 
 
-def test_an_older_recording_is_replaced(tmp_path: Path) -> None:
+def test_an_older_recording_of_the_same_benchmark_is_replaced_by_the_first_row(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "run.json"
+    Recording.begin("scale", {}, file).add({"old": 1})
+    begun = Recording.begin("scale", {}, file)
+    assert read(file).rows == [{"old": 1}]
+    begun.add({"new": 1})
+    assert read(file).rows == [{"new": 1}]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_recording_of_another_benchmark_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     Recording.begin("stream", {}, file)
-    Recording.begin("scale", {}, file)
-    assert read(file).benchmark == "scale"
+    with pytest.raises(InputError, match="of bench stream, which bench scale does not replace"):
+        Recording.begin("scale", {}, file)
+    assert read(file).benchmark == "stream"
 
 
 def test_one_turn_is_said_to_be_one() -> None:

@@ -18,7 +18,10 @@ from click.testing import CliRunner, Result
 
 from inferlake.bench import data
 from inferlake.bench.data import Data
+from inferlake.bench.record import Recording, read
+from inferlake.bench.run import BENCHMARKS, Benchmark
 from inferlake.cli.app import cli
+from inferlake.cli.bench import Several
 from inferlake.errors import InferlakeError, InputError
 from inferlake.generate.lubm_triples import PREFIXES
 
@@ -253,6 +256,7 @@ def test_a_case_that_takes_too_long_is_ended_and_told(tiny: Path, tmp_path: Path
         (("materialize", "--peers", "maplib", "--peer-python", "/no/python"), "/no/python"),
         (("materialize", "--json", "/proc/none/run.json"), "cannot write the recording"),
         (("updates", "--updates", "/no/where"), "no files in add_update1"),
+        (("updates", "--parts", "cliques", "--algorithms", "counting"), "say --algorithms bf"),
         (("show", "/no/such.json"), "cannot read it"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -268,11 +272,72 @@ def test_what_cannot_be_done_is_told_with_the_remedy(
     assert words in str(problem)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"inferlake-bench": 99}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"inferlake-bench": 99}', '{"inferlake-bench": 1}']
+)
 def test_a_file_that_is_no_recording_is_told(text: str, tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text(text)
     assert str(file) in str(failure("bench", "show", file))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"more": 1}, "no recording that this release can show"),
+        ({"machine": {"cores": 2}}, "no recording that this release can show"),
+        ({"rows": [1]}, "no recording that this release can show"),
+        ({"benchmark": "race"}, "no benchmark 'race': this release has materialize, updates"),
+        ({"rows": [{"part": "race"}]}, "rows that this release cannot show (KeyError('race'))"),
+    ],
+    ids=str,
+)
+def test_an_odd_recording_is_told_as_such(
+    changed: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "odd.json"
+    Recording.begin("updates", {}, file)
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changed}))
+    problem = failure("bench", "show", file)
+    assert isinstance(problem, InputError) and words in str(problem)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("updates", "--updates", "/no/where", "--engine", "sail"),
+        ("updates", "--data", "/proc", "--engine", "sail"),
+        ("updates", "--data", "/proc/none", "--engine", "sail"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_begin_leaves_an_older_recording(
+    args: tuple[str, ...], tiny: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.json"
+    Recording.begin("updates", {}, file).add({"old": 1})
+    failure("bench", args[0], "--data", tiny, *args[1:], "--json", file)
+    assert read(file).rows == [{"old": 1}]
+
+
+def test_a_store_that_is_wrong_ends_a_benchmark_with_1(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = {"part": "end", "how": "repair", "engine": "sail", "universities": 1, "profile": "rdfs"}
+    rows = iter([{**end, "right": True}, {**end, "how": "rebuild", "right": False}])
+    wrong = Benchmark(lambda options, turn: (row for row in rows), BENCHMARKS["stream"].tables)
+    monkeypatch.setitem(BENCHMARKS, "stream", wrong)
+    result = run("--quiet", "bench", "stream", "--data", tiny)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "failed: turn 1: end sail 1 rebuild: done; WRONG: the store does not equal a rebuild\n"
+    )
+
+
+def test_several_are_taken_in_any_case() -> None:
+    several = Several("sail", "spark")
+    assert several.convert("Sail, SPARK,sail", None, None) == ("sail", "spark")
+    assert "--engine sail|spark[,...]" in run("bench", "scale", "--help").stdout
 
 
 @pytest.mark.parametrize(
@@ -281,6 +346,11 @@ def test_a_file_that_is_no_recording_is_told(text: str, tmp_path: Path) -> None:
         ("materialize", "--engine", "flink"),
         ("scale", "--universities", "1,many"),
         ("scale", "--universities", "0"),
+        ("scale", "--universities", "²"),
+        ("scale", "--universities", ","),
+        ("scale", "--engine", ","),
+        ("updates", "--parts", "six,,cliques"),
+        ("materialize", "--peers", ""),
         ("updates", "--algorithms", "bf,magic"),
         ("stream", "--batches", "0"),
         ("stream", "--rates", "fast"),
