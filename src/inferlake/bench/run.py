@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from inferlake.bench.options import Options, StreamOptions
 from inferlake.bench.record import Recording, Row, is_wrong
 from inferlake.bench.tables import Table
 from inferlake.errors import InputError, JavaMissing
+from inferlake.progress import counted
 from inferlake.session import require_java
 
 
@@ -90,28 +91,40 @@ def line_of(row: Row) -> str:
         if row.get(name) is not None
     ]
     seconds = row.get("seconds", row.get("file_seconds"))
-    took = row.get("error") or (f"{seconds:.2f} s" if seconds is not None else "done")
+    done = "derivations counted" if "derivations" in row else "done"
+    took = row.get("error") or (f"{seconds:.2f} s" if seconds is not None else done)
     wrong = "; WRONG: the store does not equal a rebuild" if is_wrong(row) else ""
     return f"turn {row.get('turn', 0) + 1}: {' '.join(words)}: {took}{wrong}"
 
 
-def shown(recording: Recording) -> str:
-    """Return a recording as text: the machine, the command, and its tables."""
-    machine = recording.machine
-    versions = ", ".join(f"{name} {one}" for name, one in machine["versions"].items())
-    head = [
-        f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gb']} GB,"
-        f" Python {machine['python']}, {versions}; load average {machine['load_average']} at the"
-        " start",
-        f"{recording.began}: {' '.join(recording.command)}",
-    ]
-    if not recording.complete:
-        head.append(f"The run was ended early: these are its first {len(recording.rows)} rows.")
-    if not any(row.get("turn") for row in recording.rows):
-        head.append("One turn: on a busy machine the next may differ by half; --repeat 3 tells.")
+def shown(recording: Recording, *, width: int | None = None) -> str:
+    """Return a recording as text: the machine, the command, and its tables.
+
+    Tables are Markdown, unless there is a `width` that they do not fit into.
+    """
     if recording.benchmark not in BENCHMARKS:
         raise InputError(
             f"no benchmark {recording.benchmark!r}: this release has {', '.join(BENCHMARKS)}"
         )
     made = BENCHMARKS[recording.benchmark].tables(recording.rows) if recording.rows else []
-    return "\n\n".join([*head, *map(str, made)])
+    tables = [str(table) if width is None else table.fitted(width) for table in made]
+    return "\n\n".join([*_head(recording), *tables])
+
+
+def _head(recording: Recording) -> Iterator[str]:
+    machine = recording.machine
+    versions = ", ".join(f"{name} {one}" for name, one in machine["versions"].items())
+    yield (
+        f"{machine['cores']} cores ({machine['processor']}), {machine['memory_gb']} GB,"
+        f" Python {machine['python']}, {versions}; load average {machine['load_average']} at the"
+        " start"
+    )
+    yield f"{recording.began}: {' '.join(recording.command)}"
+    asked = recording.options.get("repeat", 1)
+    turns = 1 + max((row.get("turn", 0) for row in recording.rows), default=0)
+    if not recording.complete:
+        count = counted(len(recording.rows), "row")
+        where = f" in turn {turns} of {asked}" if asked > 1 else ""
+        yield f"The run was ended early{where}: here is what came of it, {count}."
+    if turns == asked == 1:
+        yield "One turn: on a busy machine the next may differ by half; --repeat 3 tells."

@@ -274,6 +274,7 @@ def _sums(found: Sequence[Row]) -> Table:
             "problem",
         ),
         lines,
+        keys=2,
     )
 
 

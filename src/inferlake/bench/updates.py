@@ -136,8 +136,7 @@ def _changed(kb: KnowledgeBase, algorithm: str, verify: bool, **sets: Sequence[s
     seconds, report = timed(
         lambda: kb.update(**sets, algorithm=algorithm)  # type: ignore[arg-type]
     )
-    row = {"algorithm": algorithm, "done_by": report.algorithm}
-    row |= {**numbers(report, seconds), "peak_mb": peak()}
+    row = {"algorithm": algorithm, **numbers(report, seconds), "peak_mb": peak()}
     return {**row, "right": kb.verify().ok} if verify else row
 
 

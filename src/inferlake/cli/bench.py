@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -207,7 +208,7 @@ def scale(settings: Settings, **asked: Any) -> None:
 @click.pass_obj
 def show(settings: Settings, file: str, plot: str | None) -> None:
     """Print the tables of a recording, also of a run that was ended early."""
-    from inferlake.bench.plots import require_folder
+    from inferlake.bench.drawing import require_folder
     from inferlake.bench.record import read
 
     recording = read(Path(file))
@@ -225,7 +226,7 @@ def show(settings: Settings, file: str, plot: str | None) -> None:
 
 def _run(settings: Settings, name: str, options: type[Options], asked: dict[str, Any]) -> None:
     """Run a benchmark with what was asked for, show it, and fail if a case of ours failed."""
-    from inferlake.bench.plots import require_folder
+    from inferlake.bench.drawing import require_folder
     from inferlake.bench.run import line_of, run
 
     plot, file = asked.pop("plot"), asked.pop("file")
@@ -254,7 +255,9 @@ def _show(settings: Settings, recording: Recording, plot: str | None) -> None:
     if settings.json:
         settings.say("", recording.as_dict())
     else:
-        print(shown(recording))
+        # Piped, it is Markdown for others to use; a terminal cannot scroll sideways.
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(shown(recording, width=width))
     if plot is not None:
         for picture in draw(recording, Path(plot)) or ["nothing: no row has what the plots show"]:
             print(f"drew {picture}", file=sys.stderr)
