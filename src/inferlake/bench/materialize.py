@@ -27,6 +27,13 @@ def check(options: MaterializeOptions) -> None:
     require(options.peers, options.peer_python)
 
 
+def count(options: MaterializeOptions, turn: int) -> int:
+    """Return how many rows a turn has, unless something fails; the first counts derivations."""
+    ours = (2 if turn else 3) * len(options.engines)
+    began = startup.count(options.engines) if options.startup else 0
+    return len(options.peers) + ours + began
+
+
 def rows(options: MaterializeOptions, turn: int) -> Generator[Row]:
     """Yield what each system does in one turn. They take turns: a slow minute is everybody's."""
     files = options.data.files(options.universities)

@@ -24,15 +24,19 @@ class Benchmark:
 
     rows: Callable[[Any, int], Generator[Row]]
     tables: Callable[[Any], list[Table]]
+    # How many rows a turn has, if all goes well; 0 if nobody can tell.
+    count: Callable[[Any, int], int] = lambda options, turn: 0
     # Raises `InputError` for options that cannot be met, before anything is made or measured.
     check: Callable[[Any], None] = lambda options: None
 
 
 BENCHMARKS = {
-    "materialize": Benchmark(materialize.rows, materialize.tables, materialize.check),
-    "updates": Benchmark(updates.rows, updates.tables, updates.check),
-    "stream": Benchmark(stream.rows, stream.tables),
-    "scale": Benchmark(scale.rows, scale.tables),
+    "materialize": Benchmark(
+        materialize.rows, materialize.tables, materialize.count, materialize.check
+    ),
+    "updates": Benchmark(updates.rows, updates.tables, updates.count, updates.check),
+    "stream": Benchmark(stream.rows, stream.tables, stream.count),
+    "scale": Benchmark(scale.rows, scale.tables, scale.count),
 }
 
 
@@ -67,12 +71,15 @@ def run(
 def _measure(
     recording: Recording, options: Options, turn: int, tell: Callable[[str], None]
 ) -> None:
+    benchmark = BENCHMARKS[recording.benchmark]
+    expected = sum(benchmark.count(options, one) for one in range(options.repeat))
     # Closed at once when a user interrupts it, and the process of its case with it.
-    with closing(BENCHMARKS[recording.benchmark].rows(options, turn)) as rows:
+    with closing(benchmark.rows(options, turn)) as rows:
         for found in rows:
             row = {"turn": turn, **found}
             recording.add(row)
-            tell(line_of(row))
+            place = f"{len(recording.rows)} of {expected}, " if expected else ""
+            tell(f"{place}{line_of(row)}")
 
 
 def _require_java() -> None:

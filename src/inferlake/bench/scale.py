@@ -13,6 +13,12 @@ from inferlake.bench.record import Row
 from inferlake.bench.tables import Table, error_of, grouped, ratio, spread
 
 
+def count(options: ScaleOptions, turn: int) -> int:
+    """Return how many rows a turn has, unless something fails."""
+    began = startup.count(options.engines) if options.startup else 0
+    return len(options.universities) * len(options.engines) + began
+
+
 def rows(options: ScaleOptions, turn: int) -> Generator[Row]:
     """Yield a load and a closure for each size and engine, in one turn."""
     for size in options.universities:

@@ -22,7 +22,7 @@ from inferlake.bench.updates_tables import tables
 from inferlake.errors import InputError
 from inferlake.kb import KnowledgeBase
 
-__all__ = ["check", "cliques", "removals", "rows", "six", "tables"]
+__all__ = ["check", "cliques", "count", "removals", "rows", "six", "tables"]
 
 # Facts to remove: so many, or such a share of all that is asserted. The shares are the paper's,
 # of LUBM-1k-L: 2.5 and 10 of 133.6 million.
@@ -47,6 +47,17 @@ def check(options: UpdatesOptions) -> None:
         )
 
 
+def count(options: UpdatesOptions, turn: int) -> int:
+    """Return how many rows a turn has, unless something fails."""
+    telling = len(set(options.algorithms) & set(_TELLING))
+    rows = {
+        "six": len(_names(options)) * len(options.algorithms) * len(WAYS),
+        "removals": len(SIZES) * telling,
+        "cliques": telling,
+    }
+    return len(options.engines) * sum(rows[part] for part in options.parts)
+
+
 def rows(options: UpdatesOptions, turn: int) -> Generator[Row]:
     """Yield every update by every algorithm, in one turn. The first one verifies each result."""
     for engine in options.engines:
@@ -56,11 +67,16 @@ def rows(options: UpdatesOptions, turn: int) -> Generator[Row]:
 
 
 def _sets(options: UpdatesOptions, folder: Path) -> dict[str, list[str]]:
-    """Return the files of each update of a folder, by names such as `add_update1`."""
+    """Return the files of each update of a folder."""
+    return {name: options.data.update(folder, *name.split("_", 1)) for name in _names(options)}
+
+
+def _names(options: UpdatesOptions) -> list[str]:
+    """Return the updates, such as `add_update1`."""
     names = [f"{way}_{name}" for name in UPDATES for way in WAYS]
     if options.universities < 2:
         names.remove("remove_2universities")  # there are no two
-    return {name: options.data.update(folder, *name.split("_", 1)) for name in names}
+    return names
 
 
 def _cases(options: UpdatesOptions, engine: str, *, verify: bool) -> Iterator[Case]:

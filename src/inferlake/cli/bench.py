@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from inferlake.errors import InputError
 
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 _PROFILES = ("rdfs", "rdfs-full", "owl-horst", "owl2rl")
 _ALGORITHMS = ("auto", "bf", "dred", "counting", "rebuild")
 _PARTS = ("six", "removals", "cliques")
+
+# A steady stream is fed by the second to a store of its own, on an engine that it chooses.
+_NOT_WITH_RATES = ("batches", "compact_every", "removals", "verify", "engines")
 
 
 class Several(click.ParamType):
@@ -181,7 +188,30 @@ def stream(settings: Settings, **asked: Any) -> None:
     """Batches of data and schema, one after another, repaired and rebuilt; or steady streams."""
     from inferlake.bench.options import StreamOptions
 
+    _check_rates(click.get_current_context(), asked)
     _run(settings, "stream", StreamOptions, asked)
+
+
+def _check_rates(context: click.Context, asked: dict[str, Any]) -> None:
+    """Raise `UsageError` for what --rates would ignore, or could not come to the end of."""
+    said = {
+        str(option.name): option.opts[0]
+        for option in context.command.params
+        if context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    }
+    rates, seconds, limit = asked["rates"], asked["seconds"], asked["limit"]
+    if not rates:
+        if "seconds" in said:
+            raise click.UsageError("--seconds is for each of --rates, and there are none: add them")
+        return
+    ignored = [said[name] for name in _NOT_WITH_RATES if name in said]
+    if ignored:
+        raise click.UsageError(f"--rates has no use for {', '.join(ignored)}: leave one or other")
+    if len(rates) * seconds >= limit:
+        raise click.UsageError(
+            f"--seconds {seconds} at each of --rates is {len(rates) * seconds} s in all, and"
+            f" --limit {limit:g} ends it before: feed for less long, or allow more"
+        )
 
 
 @bench_group.command()
@@ -235,17 +265,36 @@ def _run(settings: Settings, name: str, options: type[Options], asked: dict[str,
     chosen = options.asked(
         before=settings.engine, master=settings.master, conf=settings.conf, **asked
     )
-    recording = run(
-        name,
-        chosen,
-        file=None if file is None else Path(file),
-        tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
-    )
+    with _ended_in_order():
+        recording = run(
+            name,
+            chosen,
+            file=None if file is None else Path(file),
+            tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
+        )
     _show(settings, recording, plot)
     for row in recording.failures:
         print(f"failed: {line_of(row)}", file=sys.stderr)
     if recording.failures:
         sys.exit(1)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does: the process of a case ends, its folder goes."""
+    if threading.current_thread() is not threading.main_thread():  # no other may set a signal
+        yield
+        return
+
+    def end(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would leave the folder
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(settings: Settings, recording: Recording, plot: str | None) -> None:

@@ -99,6 +99,8 @@ def test_materialize_gives_both_rates_and_the_phases(tiny: Path, tmp_path: Path)
     assert set(whole["phases"]) == {"parse", "terms", "facts", "derive", "commit"}
     assert "LUBM(1), 315 triples, profile rdfs" in result.stdout
     assert "inferlake on sail" in result.stdout and "Published" in result.stdout
+    assert "1 of 5, turn 1: stored sail 1: " in result.stderr
+    assert "5 of 5, turn 2: file sail 1: " in result.stderr
     again = run("bench", "show", file)
     assert again.exit_code == 0
     assert again.stdout == result.stdout
@@ -126,6 +128,7 @@ def test_updates_are_made_by_every_algorithm_and_verified(tiny: Path, tmp_path: 
         "rebuild": None,
     }
     assert all(row["reason"] == "asked for" for row in cliques)
+    assert "46 of 46, turn 1: cliques" in result.stderr
     assert "DynamiTE: s" in result.stdout
 
 
@@ -143,6 +146,7 @@ def test_a_stream_is_repaired_to_what_a_rebuild_gives(tiny: Path, tmp_path: Path
     assert repaired["asserted"] == rebuilt["asserted"] == 315
     assert repaired["implied"] == rebuilt["implied"]
     assert "rebuild / repair" in result.stdout
+    assert "10 of 10, turn 1: end" in result.stderr
 
 
 def test_batches_that_also_remove_are_right_every_time(tiny: Path, tmp_path: Path) -> None:
@@ -183,6 +187,7 @@ def test_scale_takes_several_sizes(tiny: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert [row["triples"] for row in recorded(file)["rows"]] == [315, 415]
     assert "bytes/fact" in result.stdout
+    assert "2 of 2, turn 1: scale sail 2: " in result.stderr
 
 
 # --- ended early --------------------------------------------------------------------------------
@@ -206,14 +211,17 @@ def test_what_was_measured_before_an_end_is_kept(tiny: Path, tmp_path: Path) -> 
         assert not Path(f"/proc/{child}").exists()
 
 
-def test_an_interrupt_leaves_the_recording_and_nothing_else(tiny: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_the_recording_and_nothing_else(
+    number: signal.Signals, code: int, tiny: Path, tmp_path: Path
+) -> None:
     file, scratch = tmp_path / "run.json", tmp_path / "scratch"
     scratch.mkdir()
     with _streaming(tiny, file, scratch) as running:
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         assert running.stderr is not None
         told = running.stderr.read()
-    assert running.returncode == 130
+    assert running.returncode == code
     assert f"what was measured: inferlake bench show {file}\n" in told
     assert list(scratch.iterdir()) == []
 
@@ -337,6 +345,38 @@ def test_a_store_that_is_wrong_ends_a_benchmark_with_1(
     )
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--engine", "sail", "--removals"), "--rates has no use for --removals, --engine"),
+        (("--compact-every", "1"), "--rates has no use for --compact-every"),
+        (("--seconds", "300"), "--seconds 300 at each of --rates is 600 s in all, and --limit 600"),
+        (("--seconds", "9", "--limit", "9"), "--seconds 9 at each of --rates is 18 s in all"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_rates_cannot_have_is_refused(args: tuple[str, ...], words: str) -> None:
+    result = run("bench", "stream", "--rates", "10,20", *args)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+
+
+def test_a_terminal_gets_tables_that_fit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "run.json"
+    row = {"part": "scale", "engine": "sail", "universities": 1, "profile": "rdfs"}
+    numbers = {"load_seconds": 1.0, "seconds": 1.0, "triples": 10, "closure": 20, "bytes": 30}
+    Recording.begin("scale", {}, file).add({**row, **numbers})
+    monkeypatch.setenv("COLUMNS", "60")
+    for terminal in (True, False):
+        with monkeypatch.context() as patched:
+            patched.setattr(sys.stdout, "isatty", lambda now=terminal: now)
+            cli(["bench", "show", str(file)], standalone_mode=False)
+        told = capsys.readouterr().out.partition("### LUBM by size")[2].partition("\n\nA load")[0]
+        assert (max(map(len, told.splitlines())) <= 60) == terminal
+
+
 def test_several_are_taken_in_any_case() -> None:
     several = Several("sail", "spark")
     assert several.convert("Sail, SPARK,sail", None, None) == ("sail", "spark")
@@ -357,6 +397,9 @@ def test_several_are_taken_in_any_case() -> None:
         ("updates", "--algorithms", "bf,magic"),
         ("stream", "--batches", "0"),
         ("stream", "--rates", "fast"),
+        ("stream", "--seconds", "9"),
+        ("stream", "--rates", "9", "--verify"),
+        ("stream", "--rates", "9", "--batches", "60"),
     ],
     ids=" ".join,
 )
