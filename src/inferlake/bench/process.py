@@ -110,3 +110,21 @@ def _end(child: subprocess.Popen[str]) -> None:
     with contextlib.suppress(ProcessLookupError):  # it has ended, with all of its group
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
+
+
+@contextlib.contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does: the process of a case ends, its folder goes."""
+    if threading.current_thread() is not threading.main_thread():  # no other may set a signal
+        yield
+        return
+
+    def end(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would leave the folder
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

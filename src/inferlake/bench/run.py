@@ -13,7 +13,7 @@ from inferlake.bench import materialize, scale, stream, updates
 from inferlake.bench.options import Options, StreamOptions
 from inferlake.bench.record import Recording, Row, is_wrong
 from inferlake.bench.tables import Table
-from inferlake.errors import InputError, JavaMissing
+from inferlake.errors import JavaMissing
 from inferlake.progress import counted
 from inferlake.session import require_java
 
@@ -109,10 +109,6 @@ def shown(recording: Recording, *, width: int | None = None) -> str:
 
     Tables are Markdown, unless there is a `width` that they do not fit into.
     """
-    if recording.benchmark not in BENCHMARKS:
-        raise InputError(
-            f"no benchmark {recording.benchmark!r}: this release has {', '.join(BENCHMARKS)}"
-        )
     made = BENCHMARKS[recording.benchmark].tables(recording.rows) if recording.rows else []
     tables = [str(table) if width is None else table.fitted(width) for table in made]
     return "\n\n".join([*_head(recording), *tables])

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -240,8 +237,14 @@ def show(settings: Settings, file: str, plot: str | None) -> None:
     """Print the tables of a recording, also of a run that was ended early."""
     from inferlake.bench.drawing import require_folder
     from inferlake.bench.record import read
+    from inferlake.bench.run import BENCHMARKS
 
     recording = read(Path(file))
+    if recording.benchmark not in BENCHMARKS:
+        raise InputError(
+            f"{file}: of a benchmark {recording.benchmark!r}, and this release has"
+            f" {', '.join(BENCHMARKS)}; show it by the release that measured it"
+        )
     if plot is not None:
         require_folder(Path(plot))
     try:
@@ -257,6 +260,7 @@ def show(settings: Settings, file: str, plot: str | None) -> None:
 def _run(settings: Settings, name: str, options: type[Options], asked: dict[str, Any]) -> None:
     """Run a benchmark with what was asked for, show it, and fail if a case of ours failed."""
     from inferlake.bench.drawing import require_folder
+    from inferlake.bench.process import ended_in_order
     from inferlake.bench.run import line_of, run
 
     plot, file = asked.pop("plot"), asked.pop("file")
@@ -265,7 +269,7 @@ def _run(settings: Settings, name: str, options: type[Options], asked: dict[str,
     chosen = options.asked(
         before=settings.engine, master=settings.master, conf=settings.conf, **asked
     )
-    with _ended_in_order():
+    with ended_in_order():
         recording = run(
             name,
             chosen,
@@ -277,24 +281,6 @@ def _run(settings: Settings, name: str, options: type[Options], asked: dict[str,
         print(f"failed: {line_of(row)}", file=sys.stderr)
     if recording.failures:
         sys.exit(1)
-
-
-@contextmanager
-def _ended_in_order() -> Iterator[None]:
-    """Let SIGTERM end the block as Ctrl-C does: the process of a case ends, its folder goes."""
-    if threading.current_thread() is not threading.main_thread():  # no other may set a signal
-        yield
-        return
-
-    def end(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would leave the folder
-        sys.exit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _show(settings: Settings, recording: Recording, plot: str | None) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from inferlake.bench import peers, process
+from inferlake.bench import materialize, peers, process
 from inferlake.bench.cliques import Cliques
 from inferlake.bench.data import Data
 from inferlake.bench.drawing import drawn, require_folder
+from inferlake.bench.options import MaterializeOptions
 from inferlake.bench.plots import draw, plots
 from inferlake.bench.process import Case
 from inferlake.bench.record import Recording, machine, read
@@ -168,6 +169,19 @@ def test_a_count_of_derivations_is_no_turn() -> None:
     phases, systems = plots("materialize", made.rows)
     assert [line.ys[0] for line in phases.lines if line.name == "derive"] == [1.0]
     assert systems.lines
+
+
+def test_a_count_that_is_ended_leaves_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lubm-0-0").mkdir()
+    monkeypatch.setattr(
+        materialize, "measured", lambda case, limit: iter([{"seconds": 1.0}, {"error": "late"}])
+    )
+    options = MaterializeOptions(engines=("sail",), universities=1, folder=tmp_path)
+    measured, ended, *_ = materialize.rows(options, 0)
+    assert measured["seconds"] == 1.0
+    assert ended["error"] == "late (while derivations were counted)"
 
 
 def test_what_all_cases_failed_at_is_told_and_no_more() -> None:

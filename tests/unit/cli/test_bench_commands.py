@@ -298,7 +298,7 @@ def test_a_file_that_is_no_recording_is_told(text: str, tmp_path: Path) -> None:
         ({"more": 1}, "no recording that this release can show"),
         ({"machine": {"cores": 2}}, "no recording that this release can show"),
         ({"rows": [1]}, "no recording that this release can show"),
-        ({"benchmark": "race"}, "no benchmark 'race': this release has materialize, updates"),
+        ({"benchmark": "race"}, "odd.json: of a benchmark 'race', and this release has mat"),
         ({"rows": [{"part": "race"}]}, "rows that this release cannot show (KeyError('race'))"),
     ],
     ids=str,
