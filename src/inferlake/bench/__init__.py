@@ -8,7 +8,7 @@ which are recorded as they come; tables and plots are made of a recording, now o
     record     the file of rows, the machine and the command line
     data       LUBM data and updates, made once and kept
     published  what papers and theses measured, on other hardware
-    tables     rows to text
-    plots      rows to pictures
+    tables     rows to text; folding, where a terminal is too narrow for them
+    plots      rows to what is drawn; drawing, how
     materialize, updates, stream, scale: the cases, what they measure, and their tables
 """

@@ -49,6 +49,17 @@ class Data:
 
     folder: Path
 
+    def check(self) -> None:
+        """Raise `InputError` unless data can be made in the folder. Makes the folder."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as exc:
+            raise InputError(
+                f"{self.folder}: no folder for data: {exc.strerror}; name another by --data"
+            ) from exc
+
     def ontology(self) -> Path:
         """Return the file of the benchmark's schema."""
         file = self.folder / "univ-bench.nt"
@@ -126,6 +137,8 @@ class Data:
 def _generated(named: dict[str, int], out: Path) -> None:
     """Generate LUBM data in a process of its own."""
     for row in measured(Case("data.generate", named, {"out": str(out)}), limit=_PATIENCE_SECONDS):
+        if "limit" in row:  # no option's
+            raise EngineError(f"LUBM data were not generated after {_PATIENCE_SECONDS:,} s")
         if "error" in row:
             raise EngineError(f"could not generate LUBM data: {row['error'].splitlines()[-1]}")
 

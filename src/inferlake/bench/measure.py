@@ -52,6 +52,8 @@ def numbers(report: ChangeReport, seconds: float) -> Row:
     }
     return {
         "seconds": seconds,
+        "done_by": report.algorithm,
+        "reason": report.reason,
         "phases": dict(report.seconds),
         "changed": report.added + report.removed,
         "derived": report.derived,

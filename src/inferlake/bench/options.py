@@ -10,6 +10,7 @@ from typing import Any, Self
 from inferlake.bench.data import Data, default_folder
 
 PROFILES = ("rdfs", "rdfs-full", "owl-horst", "owl2rl")
+ALGORITHMS = ("auto", "bf", "dred", "counting", "rebuild")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class UpdatesOptions(Options):
     """Options of `updates`."""
 
     universities: int = 5
-    algorithms: tuple[str, ...] = ("auto", "bf", "dred", "counting", "rebuild")
+    algorithms: tuple[str, ...] = ALGORITHMS
     # The paper's rules for LUBM are the Datalog part of its schema; this profile derives as much.
     removal_profile: str = "owl-horst"
     # A folder of published updates.

@@ -35,6 +35,14 @@ PEERS = {
     )
 }
 
+# What peers call the rules of a profile; they have none like the others.
+_RULES = {"rdfs": "RDFS", "rdfs-full": "RDFS", "owl2rl": "OWL 2 RL"}
+
+
+def same_rules(profile: str, derives: str | None) -> bool:
+    """Tell whether a peer that derives so does what a profile does."""
+    return derives is not None and _RULES.get(profile) == derives
+
 
 _FOUND = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
 

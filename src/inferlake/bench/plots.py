@@ -3,105 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from importlib.util import find_spec
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from inferlake.bench.drawing import Line, Plot, require_folder, write
 from inferlake.bench.materialize import PHASES
 from inferlake.bench.record import Recording, Row
 from inferlake.bench.steady import PART
 from inferlake.bench.stream import HOWS
 from inferlake.bench.tables import grouped, spread
-from inferlake.errors import InputError
-
-FORMATS = ("png", "svg")
-
-
-@dataclass(frozen=True)
-class Line:
-    """A named line, or the bars of one name."""
-
-    name: str
-    xs: Sequence[Any]
-    ys: Sequence[float]
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A picture: lines over an axis, or bars over words, stacked or side by side."""
-
-    name: str
-    title: str
-    x: str
-    y: str
-    lines: Sequence[Line]
-    kind: str = "line"
-    log: bool = False
-
-
-def require_matplotlib() -> None:
-    """Raise `InputError`, with the remedy, where nothing can be drawn."""
-    if find_spec("matplotlib") is None:
-        raise InputError(
-            "plots need matplotlib: pip install matplotlib, or inferlake[bench]; without --plot"
-            " the tables are printed all the same"
-        )
-
-
-def require_folder(folder: Path) -> None:
-    """Raise `InputError` unless plots can be drawn, and drawn there. Makes the folder."""
-    require_matplotlib()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        raise InputError(f"{folder}: no folder for plots: {exc.strerror}; name another") from exc
 
 
 def draw(recording: Recording, folder: Path) -> list[Path]:
     """Write every plot of a recording into `folder`, as PNG and SVG, and return the files."""
     require_folder(folder)
-    from matplotlib import rc_context  # type: ignore[import-not-found]  # an optional dependency
-    from matplotlib.figure import Figure  # type: ignore[import-not-found]
-
-    files = []
-    for plot in plots(recording.benchmark, recording.rows):
-        figure: Any = Figure(figsize=(8, 4.5), layout="constrained")
-        _fill(figure.subplots(), plot)
-        for suffix in FORMATS:
-            file = folder / f"{plot.name}.{suffix}"
-            # Text stays text, and the file small.
-            with rc_context({"svg.fonttype": "none"}):
-                figure.savefig(file, dpi=120)
-            files.append(file)
-    return files
-
-
-def _fill(axes: Any, plot: Plot) -> None:
-    below = None
-    for at, line in enumerate(plot.lines):
-        if plot.kind == "line":
-            axes.plot(line.xs, line.ys, label=line.name, marker="o", markersize=3)
-        elif plot.kind == "stack":
-            below = below or [0.0] * len(line.ys)
-            axes.bar(line.xs, line.ys, bottom=below, label=line.name)
-            below = [low + high for low, high in zip(below, line.ys, strict=True)]
-        else:
-            width = 0.8 / len(plot.lines)
-            places = [x + at * width for x in range(len(line.xs))]
-            axes.bar(places, line.ys, width=width, label=line.name)
-            axes.set_xticks(range(len(line.xs)), line.xs, rotation=30, ha="right")
-    axes.set(title=plot.title, xlabel=plot.x, ylabel=plot.y)
-    if plot.log:
-        axes.set_yscale("log")
-    axes.legend(fontsize="small")
+    return write(plots(recording.benchmark, recording.rows), folder)
 
 
 def plots(benchmark: str, rows: Sequence[Row]) -> list[Plot]:
-    """Return what to draw of a recording; what was not measured is left out."""
+    """Return what to draw of a recording; what was not measured is left out.
+
+    Numbers are medians of turns. Of several engines each has a line, or a plot with its name.
+    """
     good = [row for row in rows if "error" not in row]
     made = {"materialize": _materialize, "updates": _updates, "stream": _stream, "scale": _scale}
-    return [plot for plot in made[benchmark](good) if any(line.ys for line in plot.lines)]
+    found = [plot for plot in made[benchmark](good) if any(line.ys for line in plot.lines)]
+    if len({row.get("turn", 0) for row in good}) > 1:
+        return found
+    return [
+        replace(plot, about=", ".join(filter(None, (plot.about, "one turn")))) for plot in found
+    ]
 
 
 def _median(rows: Sequence[Row], value: Any) -> float:
@@ -109,11 +41,15 @@ def _median(rows: Sequence[Row], value: Any) -> float:
     return found.median if found else 0.0
 
 
-def _subject(rows: Sequence[Row]) -> str:
+def _subject(rows: Sequence[Row], *, profile: bool = True, engine: bool = True) -> str:
     """Return what rows are about: sizes, profiles and engines, as far as these are told."""
     named = [_told(rows, name) for name in ("universities", "profile", "engine")]
     sizes, profiles, engines = (", ".join(map(str, some)) for some in named)
-    words = [f"LUBM({sizes})" if sizes else "", profiles, f"on {engines}" if engines else ""]
+    words = [
+        f"LUBM({sizes})" if sizes else "",
+        profiles if profile else "",
+        f"on {engines}" if engine and engines else "",
+    ]
     return ", ".join(filter(None, words))
 
 
@@ -122,7 +58,9 @@ def _told(rows: Sequence[Row], name: str) -> list[Any]:
 
 
 def _materialize(rows: Sequence[Row]) -> Iterator[Plot]:
-    ours = grouped((row for row in rows if row["part"] in ("stored", "file")), "engine", "part")
+    measured = [row for row in rows if row["part"] != "startup"]
+    # The row of a count of derivations has no phases.
+    ours = grouped((row for row in measured if "phases" in row), "engine", "part")
     names = [f"{engine}, {part}" for engine, part in ours]
     lines = [
         Line(
@@ -133,34 +71,52 @@ def _materialize(rows: Sequence[Row]) -> Iterator[Plot]:
         for phase in PHASES
     ]
     lines.append(Line("other", names, [_median(some, _outside_phases) for some in ours.values()]))
-    about = _subject([row for row in rows if row["part"] != "startup"])
-    title = f"Where the time goes: {about}"
-    yield Plot("phases", title, "", "seconds", lines, "stack")
-    systems = grouped((row for row in rows if row["part"] in ("peer", "file")), "engine", "peer")
-    whole = [
-        _median(some, lambda r: r.get("file_seconds", r.get("seconds")))
-        for some in systems.values()
+    about = _subject([row for some in ours.values() for row in some])
+    yield Plot("phases", "Where the time goes", about, "", "seconds", lines, "stack")
+    systems = grouped(measured, "engine", "peer")
+    labels = [_system(some[0]) for some in systems.values()]
+    lines = [
+        Line(name, labels, [_median(some, value) for some in systems.values()])
+        for name, value in (("file to closure", _from_files), ("stored to closure", _from_store))
     ]
-    words = [engine or peer for engine, peer in systems]
-    yield Plot(
-        "systems",
-        f"From files to the closure: {about}",
-        "",
-        "seconds",
-        [Line("file to closure", words, whole)],
-        "bars",
-    )
+    # Each under the rules that its label names: a peer does not derive what a profile does.
+    about = _subject(measured, profile=False, engine=False)
+    yield Plot("systems", "Seconds to the closure", about, "", "seconds", lines, "bars")
 
 
 def _outside_phases(row: Row) -> float:
     return max(0.0, row["seconds"] - sum(row["phases"].get(phase, 0.0) for phase in PHASES))
 
 
+def _system(row: Row) -> str:
+    if row["part"] == "peer":
+        return f"{row['peer']} ({row['derives']}, in memory)"
+    return f"{row['engine']} ({row['profile']})"
+
+
+def _from_files(row: Row) -> float | None:
+    return row.get("file_seconds") if row["part"] == "peer" else _seconds_of(row, "file")
+
+
+def _from_store(row: Row) -> float | None:
+    return row.get("closure_seconds") if row["part"] == "peer" else _seconds_of(row, "stored")
+
+
+def _seconds_of(row: Row, part: str) -> float | None:
+    return row.get("seconds") if row["part"] == part else None
+
+
 def _updates(rows: Sequence[Row]) -> Iterator[Plot]:
-    six = [row for row in rows if row["part"] == "six"]
-    for way in ("add", "remove"):
-        some = [row for row in six if row["way"] == way]
-        names = list(dict.fromkeys(row["update"] for row in some))
+    for (part, engine), some in grouped(rows, "part", "engine").items():
+        if part == "six":
+            yield from _six(engine, some)
+        elif part == "removals":
+            yield from _removals(engine, some)
+
+
+def _six(engine: str, rows: Sequence[Row]) -> Iterator[Plot]:
+    for (way,), some in grouped(rows, "way").items():
+        names = _told(some, "update")
         lines = [
             Line(
                 algorithm,
@@ -169,44 +125,58 @@ def _updates(rows: Sequence[Row]) -> Iterator[Plot]:
             )
             for (algorithm,), mine in grouped(some, "algorithm").items()
         ]
-        title = f"Six updates, {way}: {_subject(six)}"
-        yield Plot(f"six-{way}", title, "", "seconds (log)", lines, "bars", log=True)
-    removed = [row for row in rows if row["part"] == "removals"]
+        what = {"add": "additions", "remove": "removals"}[way]
+        title = f"Six updates, each applied and then taken back: {what}"
+        name, about = f"six-{engine}-{way}", _subject(some)
+        yield Plot(name, title, about, "", "seconds (log)", lines, "bars", log=True)
+
+
+def _removals(engine: str, rows: Sequence[Row]) -> Iterator[Plot]:
     for what, axis in (("seconds", "seconds"), ("examined", "D: facts examined for deletion")):
-        lines = [
-            Line(algorithm, [r["size"] for r in some], [r[what] for r in some])
-            # A rebuild counts nothing.
-            for (algorithm,), some in grouped(
-                (r for r in removed if what in r), "algorithm"
-            ).items()
-        ]
-        title = f"Facts removed at random: {_subject(removed)}"
-        yield Plot(f"removals-{what}", title, "facts removed", axis, lines)
+        lines = []
+        # A rebuild counts nothing.
+        for (algorithm,), some in grouped((r for r in rows if what in r), "algorithm").items():
+            sizes = grouped(some, "size")
+            medians = [_median(mine, what) for mine in sizes.values()]
+            lines.append(Line(algorithm, [size for (size,) in sizes], medians))
+        title = f"Facts removed at random: {what}"
+        yield Plot(f"removals-{engine}-{what}", title, _subject(rows), "facts removed", axis, lines)
 
 
 def _stream(rows: Sequence[Row]) -> Iterator[Plot]:
-    steady = [row for row in rows if row.get("part") == PART and "batch" in row]
-    lags = [
-        Line(f"{rate:,} triples/s", range(1, len(some) + 1), [row["lag"] or 0.0 for row in some])
-        for (rate,), some in grouped(steady, "rate").items()
-    ]
-    yield Plot("stream-lags", "A steady stream", "batch", "lag in seconds", lags)
+    yield _lags([row for row in rows if row.get("part") == PART and "batch" in row])
     batches = (row for row in rows if row.get("batch") and "how" in row)
     for (engine,), some in grouped(batches, "engine").items():
-        for what, name in (("seconds", "seconds a batch"), ("rows_read", "rows fetched a batch")):
-            lines = []
-            for how in HOWS:
-                batches = grouped((r for r in some if r["how"] == how), "batch")
-                lines.append(
-                    Line(how, [n for (n,) in batches], [_median(b, what) for b in batches.values()])
-                )
-            title = f"Batches: {_subject(some)}"
-            yield Plot(f"stream-{engine}-{what}", title, "batch", name, lines)
-            if what == "seconds":
-                sums = [Line(one.name, one.xs, _summed(one.ys)) for one in lines]
-                yield Plot(
-                    f"stream-{engine}-sum", title, "batch", "seconds of all batches so far", sums
-                )
+        about = _subject(some)
+        seconds, fetched = (_by_batch(some, what) for what in ("seconds", "rows_read"))
+        sums = [Line(one.name, one.xs, _summed(one.ys)) for one in seconds]
+        for name, title, axis, lines in (
+            ("seconds", "Seconds a batch", "seconds", seconds),
+            ("rows_read", "Rows fetched a batch", "rows", fetched),
+            ("sum", "Seconds of all batches so far", "seconds", sums),
+        ):
+            yield Plot(f"stream-{engine}-{name}", title, about, "batch", axis, lines)
+
+
+def _lags(rows: Sequence[Row]) -> Plot:
+    """Draw a line a turn: two turns do not have the same batches, which are as time cuts them."""
+    several = len(_told(rows, "turn")) > 1
+    lines = []
+    for (rate, turn), some in grouped(rows, "rate", "turn").items():
+        name = f"{rate:,} triples/s" + (f", turn {turn + 1}" if several else "")
+        lags = [row["lag"] or 0.0 for row in some]
+        lines.append(Line(name, range(1, len(some) + 1), lags))
+    title = "A steady stream: how far behind the store is"
+    return Plot("stream-lags", title, _subject(rows), "batch", "lag in seconds", lines)
+
+
+def _by_batch(rows: Sequence[Row], what: str) -> list[Line]:
+    lines = []
+    for how in HOWS:
+        batches = grouped((row for row in rows if row["how"] == how), "batch")
+        medians = [_median(some, what) for some in batches.values()]
+        lines.append(Line(how, [number for (number,) in batches], medians))
+    return lines
 
 
 def _summed(values: Sequence[float]) -> list[float]:
@@ -215,11 +185,15 @@ def _summed(values: Sequence[float]) -> list[float]:
 
 def _scale(rows: Sequence[Row]) -> Iterator[Plot]:
     sizes = [row for row in rows if row["part"] == "scale"]
-    for what, name in (("load_seconds", "load"), ("seconds", "closure")):
+    for what, name, title in (
+        ("load_seconds", "load", "Loads by size"),
+        ("seconds", "closure", "Closures by size"),
+    ):
         lines = []
         for (engine,), some in grouped(sizes, "engine").items():
             each = grouped(some, "triples")
             rates = [triples / _median(mine, what) for (triples,), mine in each.items()]
             lines.append(Line(engine, [triples for (triples,) in each], rates))
-        title = f"LUBM by size, {name}: {', '.join(_told(sizes, 'profile'))}"
-        yield Plot(f"scale-{name}", title, "triples", "triples/s", lines)
+        # A load runs without rules.
+        about = _subject(sizes, profile=name == "closure", engine=False)
+        yield Plot(f"scale-{name}", title, about, "triples", "triples/s", lines)

@@ -6,8 +6,9 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +21,9 @@ FORMAT = 1
 
 # Whose versions a reader of the numbers will ask for.
 _PACKAGES = ("inferlake", "pyspark", "pysail", "deltalake", "pyarrow", "reasonable", "owlrl")
+
+# What is said of the machine that a recording was made on, wherever it is shown.
+_MACHINE = ("cores", "memory_gb", "processor", "load_average", "python", "versions")
 
 Row = dict[str, Any]
 
@@ -41,13 +45,15 @@ class Recording:
     def begin(cls, benchmark: str, options: Mapping[str, Any], file: Path | None) -> Recording:
         """Return an empty recording, and write it: a place that cannot be written is told now.
 
-        An older recording is replaced, and nothing else.
+        An older recording of the same benchmark is replaced, by the first row, and nothing else is.
         """
-        if file is not None and file.exists():
-            read(file)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         begun = cls(benchmark, options, file, [], machine(), tuple(sys.argv), now)
-        begun.save()
+        if file is not None and file.exists():
+            _check_older(file, benchmark)
+            begun.write().unlink()
+        else:
+            begun.save()
         return begun
 
     def add(self, row: Row) -> None:
@@ -60,8 +66,11 @@ class Recording:
 
     @property
     def failures(self) -> list[Row]:
-        """The rows of our own that failed; a peer that fails or takes too long is no failure."""
-        return [row for row in self.rows if "error" in row and "peer" not in row]
+        """The rows of our own that failed, or after which a store was not what it should be.
+
+        A peer that fails or takes too long is no failure.
+        """
+        return [row for row in self.rows if is_wrong(row) or ("error" in row and "peer" not in row)]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the recording as JSON would have it."""
@@ -70,15 +79,45 @@ class Recording:
 
     def save(self) -> None:
         """Replace the file as a whole: whoever reads it meanwhile sees the one or the other."""
-        if self.file is None:
-            return
+        if self.file is not None:
+            with _writing(self.file):
+                self.write().replace(self.file)
+
+    def write(self) -> Path:
+        """Write the recording beside its file, and return where."""
+        assert self.file is not None
+        if not self.file.parent.is_dir():
+            raise InputError(
+                f"{self.file}: cannot write the recording: there is no folder {self.file.parent};"
+                " make it, or name another file"
+            )
         partial = self.file.with_name(f"{self.file.name}.{os.getpid()}.partial")
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+        with _writing(self.file):
             partial.write_text(json.dumps(self.as_dict(), indent=1, default=str) + "\n")
-            partial.replace(self.file)
-        except OSError as exc:
-            raise InputError(f"{self.file}: cannot write the recording: {exc.strerror}") from exc
+        return partial
+
+
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise InputError(f"{file}: cannot write the recording: {exc.strerror}") from exc
+
+
+def is_wrong(row: Row) -> bool:
+    """Tell whether a store was checked and did not equal a rebuild."""
+    return row.get("right") is False
+
+
+def _check_older(file: Path, benchmark: str) -> None:
+    """Raise `InputError` unless a file is a recording of the same benchmark."""
+    older = read(file)
+    if older.benchmark != benchmark:
+        raise InputError(
+            f"{file}: has a recording of bench {older.benchmark}, which bench {benchmark} does not"
+            " replace; name another file, or delete this one"
+        )
 
 
 def read(file: Path) -> Recording:
@@ -91,13 +130,36 @@ def read(file: Path) -> Recording:
         raise InputError(
             f"{file}: not JSON, so no recording of inferlake bench; name another file: {exc}"
         ) from exc
-    if not isinstance(found, dict) or found.get("inferlake-bench") != FORMAT:
+    if not _is_recording(found):
         raise InputError(
             f"{file}: no recording that this release can show; "
             "`inferlake bench COMMAND --json FILE` makes one where there is no other file"
         )
     found.pop("inferlake-bench")
     return Recording(**{**found, "command": tuple(found["command"])}, file=None)
+
+
+def _is_recording(found: Any) -> bool:
+    """Tell whether JSON has what a recording has, by name and by type, and no more."""
+    if not isinstance(found, dict) or found.get("inferlake-bench") != FORMAT:
+        return False
+    types = {
+        "benchmark": str,
+        "options": dict,
+        "rows": list,
+        "machine": dict,
+        "command": list,
+        "began": str,
+        "complete": bool,
+    }
+    assert types.keys() == {one.name for one in fields(Recording)} - {"file"}
+    return (
+        found.keys() == {"inferlake-bench", *types}
+        and all(isinstance(found[name], one) for name, one in types.items())
+        and all(isinstance(row, dict) for row in found["rows"])
+        and all(name in found["machine"] for name in _MACHINE)
+        and isinstance(found["machine"]["versions"], dict)
+    )
 
 
 def machine() -> dict[str, Any]:

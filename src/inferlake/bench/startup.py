@@ -22,6 +22,11 @@ def cases(engines: Sequence[str]) -> list[Case]:
     return [Case("startup.commands", {"part": "startup"}, {"engines": list(engines)})]
 
 
+def count(engines: Sequence[str]) -> int:
+    """Return how many rows they give."""
+    return 2 + len(engines)
+
+
 def commands(part: str, engines: Sequence[str]) -> Iterator[Row]:
     """Time Python alone, `--help`, and `stats` of a tiny store on each engine."""
     with store("sail") as (kb, folder):

@@ -19,7 +19,7 @@ from inferlake.bench.measure import peak
 from inferlake.bench.options import StreamOptions
 from inferlake.bench.process import Case, measured
 from inferlake.bench.record import Row
-from inferlake.bench.tables import Table, error_of, grouped
+from inferlake.bench.tables import Table, error_of, grouped, spread
 from inferlake.errors import InputError
 from inferlake.kb import KnowledgeBase
 from inferlake.stream.report import BatchReport, quantile
@@ -144,24 +144,10 @@ def tables(found: Sequence[Row]) -> list[Table]:
     some = [row for row in found if row.get("part") == PART]
     if not some:
         return []
-    lines = []
-    for (rate,), of_rate in grouped((r for r in some if "rate" in r), "rate").items():
-        batches = [row for row in of_rate if "batch" in row]
-        ends = [row for row in of_rate if "held" in row]
-        lags = sorted(row["lag"] for row in batches if row["lag"] is not None)
-        times = sorted(row["seconds"] for row in batches)
-        lines.append(
-            [
-                rate,
-                len(batches),
-                sum(row["lines"] for row in batches),
-                *(quantile(times, share) for share in (0.5, 0.95)),
-                *(quantile(lags, share) for share in (0.5, 0.95, 1.0)),
-                max((row["late"] for row in ends), default=None),
-                all(row["held"] for row in ends) if ends else None,
-                ", ".join(sorted({row["engine"] for row in batches})),
-            ]
-        )
+    lines = [
+        _line(rate, of_rate)
+        for (rate,), of_rate in grouped((r for r in some if "rate" in r), "rate").items()
+    ]
     ends = [row for row in some if "right" in row]
     notes = [
         "A rate is held if the lag of its second half is not over 1.5 times that of its first half,"
@@ -181,10 +167,10 @@ def tables(found: Sequence[Row]) -> list[Table]:
                 "batches",
                 "lines",
                 "batch: s",
-                "p95",
+                "batch: p95",
                 "lag: s",
-                "p95",
-                "most",
+                "lag: p95",
+                "lag: most",
                 "left over: s",
                 "held",
                 "on",
@@ -193,3 +179,28 @@ def tables(found: Sequence[Row]) -> list[Table]:
             notes,
         )
     ]
+
+
+def _line(rate: int, found: Sequence[Row]) -> list[Any]:
+    """Return what a rate came to: of each number the median of all turns, and how far they went."""
+    turns = [_numbers_of_turn(some) for some in grouped(found, "turn").values()]
+    medians = [spread(turns, name) for name in turns[0] if name not in ("held", "on")]
+    held = [one["held"] for one in turns if one["held"] is not None]
+    on = sorted({engine for one in turns for engine in one["on"]})
+    return [rate, *medians, all(held) if held else None, ", ".join(on)]
+
+
+def _numbers_of_turn(found: Sequence[Row]) -> Row:
+    batches = [row for row in found if "batch" in row]
+    end = next((row for row in found if "held" in row), {})
+    lags = sorted(row["lag"] for row in batches if row["lag"] is not None)
+    times = sorted(row["seconds"] for row in batches)
+    return {
+        "batches": len(batches),
+        "lines": sum(row["lines"] for row in batches),
+        **{f"seconds {share}": quantile(times, share) for share in (0.5, 0.95)},
+        **{f"lag {share}": quantile(lags, share) for share in (0.5, 0.95, 1.0)},
+        "late": end.get("late"),
+        "held": end.get("held"),
+        "on": {row["engine"] for row in batches},
+    }

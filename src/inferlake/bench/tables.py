@@ -7,32 +7,60 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inferlake.bench.folding import Column, folded
 from inferlake.bench.record import Row
 
 
 @dataclass(frozen=True)
 class Table:
-    """A title, the names of columns, rows of cells, and what a reader must know."""
+    """A title, the names of columns, rows of cells, and what a reader must know.
+
+    The first columns, so many as there are `keys`, say what a row is about. A column that is empty
+    in all rows is left out.
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     notes: Sequence[str] = ()
+    keys: int = 1
 
     def __str__(self) -> str:
-        """Return the table as Markdown that also reads well on a terminal."""
-        cells = [[shown(cell) for cell in row] for row in self.rows]
-        columns = list(zip(self.columns, *cells, strict=True))
-        widths = [max(3, *map(len, column)) for column in columns]  # less is no Markdown
-        # A column of words stands left, one of numbers right.
-        left = [all(isinstance(row[at], str) for row in self.rows) for at in range(len(columns))]
-        lines = [self._line(self.columns, widths, left)]
+        """Return the table as Markdown that also reads well on a terminal, if that is wide."""
+        return self._text(self._markdown())
+
+    def fitted(self, width: int) -> str:
+        """Return the table for a terminal: as Markdown if it is wide enough, else folded."""
+        lines = self._markdown()
+        if max(map(len, lines)) <= width:
+            return self._text(lines)
+        return self._text(folded(self._columns, width).splitlines())
+
+    def _text(self, lines: Sequence[str]) -> str:
+        notes = [f"\n{note}" for note in self.notes]
+        return "\n".join([f"### {self.title}\n", *lines, *notes])
+
+    @property
+    def _columns(self) -> list[Column]:
+        """The columns that have something in some row; all of them, if there are no rows."""
+        columns = []
+        for at, name in enumerate(self.columns):
+            cells = [row[at] for row in self.rows]
+            # A column of words stands left, one of numbers right.
+            left = all(isinstance(cell, str) for cell in cells)
+            columns.append(Column(name, [shown(cell) for cell in cells], left, at < self.keys))
+        return [one for one in columns if one.key or any(one.cells) or not self.rows]
+
+    def _markdown(self) -> list[str]:
+        columns = self._columns
+        widths = [max(3, *map(len, (one.name, *one.cells))) for one in columns]  # less is none
+        left = [one.left for one in columns]
+        lines = [self._line([one.name for one in columns], widths, left)]
         lines.append(
             "| " + " | ".join(_rule(w, one) for w, one in zip(widths, left, strict=True)) + " |"
         )
-        lines += [self._line(row, widths, left) for row in cells]
-        notes = [f"\n{note}" for note in self.notes]
-        return "\n".join([f"### {self.title}\n", *lines, *notes])
+        cells = zip(*(one.cells for one in columns), strict=True)
+        return [*lines, *(self._line(row, widths, left) for row in cells)]
 
     @staticmethod
     def _line(cells: Sequence[str], widths: Sequence[int], left: Sequence[bool]) -> str:

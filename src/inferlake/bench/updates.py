@@ -15,13 +15,14 @@ from typing import Any
 from inferlake.bench.cliques import Cliques
 from inferlake.bench.data import UPDATES, WAYS, lines_of
 from inferlake.bench.measure import numbers, peak, store, timed, warm
-from inferlake.bench.options import UpdatesOptions
+from inferlake.bench.options import ALGORITHMS, UpdatesOptions
 from inferlake.bench.process import Case, measured
 from inferlake.bench.record import Row
 from inferlake.bench.updates_tables import tables
+from inferlake.errors import InputError
 from inferlake.kb import KnowledgeBase
 
-__all__ = ["cliques", "removals", "rows", "six", "tables"]
+__all__ = ["check", "cliques", "count", "removals", "rows", "six", "tables"]
 
 # Facts to remove: so many, or such a share of all that is asserted. The shares are the paper's,
 # of LUBM-1k-L: 2.5 and 10 of 133.6 million.
@@ -29,6 +30,32 @@ SIZES = (100, 5_000, 0.0187, 0.0749)
 
 # Equal seeds choose equal facts.
 _SEED = 1
+
+
+# Where all rules are recursive, counting does what bf does: it tells nothing there.
+_TELLING = tuple(one for one in ALGORITHMS if one != "counting")
+
+
+def check(options: UpdatesOptions) -> None:
+    """Raise `InputError` unless the published updates are there, and something is to be done."""
+    if options.updates is not None and "six" in options.parts:
+        _sets(options, options.updates)
+    if "six" not in options.parts and not set(options.algorithms) & set(_TELLING):
+        raise InputError(
+            "counting does in removals and cliques what bf does, and is not measured there: "
+            "say --algorithms bf, or --parts six"
+        )
+
+
+def count(options: UpdatesOptions, turn: int) -> int:
+    """Return how many rows a turn has, unless something fails."""
+    telling = len(set(options.algorithms) & set(_TELLING))
+    rows = {
+        "six": len(_names(options)) * len(options.algorithms) * len(WAYS),
+        "removals": len(SIZES) * telling,
+        "cliques": telling,
+    }
+    return len(options.engines) * sum(rows[part] for part in options.parts)
 
 
 def rows(options: UpdatesOptions, turn: int) -> Generator[Row]:
@@ -39,20 +66,30 @@ def rows(options: UpdatesOptions, turn: int) -> Generator[Row]:
                 yield {**case.named, **row}
 
 
+def _sets(options: UpdatesOptions, folder: Path) -> dict[str, list[str]]:
+    """Return the files of each update of a folder."""
+    return {name: options.data.update(folder, *name.split("_", 1)) for name in _names(options)}
+
+
+def _names(options: UpdatesOptions) -> list[str]:
+    """Return the updates, such as `add_update1`."""
+    names = [f"{way}_{name}" for name in UPDATES for way in WAYS]
+    if options.universities < 2:
+        names.remove("remove_2universities")  # there are no two
+    return names
+
+
 def _cases(options: UpdatesOptions, engine: str, *, verify: bool) -> Iterator[Case]:
     data, size = options.data, options.universities
     given = {"algorithms": list(options.algorithms), "verify": verify, **options.engine}
-    # Where all rules are recursive, counting does what bf does.
-    telling = {**given, "algorithms": [one for one in options.algorithms if one != "counting"]}
+    telling = {**given, "algorithms": [one for one in options.algorithms if one in _TELLING]}
     if "six" in options.parts:
-        folder = options.updates or data.updates()
-        names = [f"{way}_{name}" for name in UPDATES for way in WAYS]
-        if size < 2:
-            names.remove("remove_2universities")  # there are no two
-        sets = {name: data.update(folder, *name.split("_", 1)) for name in names}
+        sets = _sets(options, options.updates or data.updates())
         named = {"part": "six", "engine": engine, "universities": size, "profile": options.profile}
         base = data.base(size, options.updates)
         yield Case("updates.six", named, {"files": base, "sets": sets, **given})
+    if not telling["algorithms"]:
+        return
     if "removals" in options.parts:
         named = {
             "part": "removals",
@@ -115,8 +152,7 @@ def _changed(kb: KnowledgeBase, algorithm: str, verify: bool, **sets: Sequence[s
     seconds, report = timed(
         lambda: kb.update(**sets, algorithm=algorithm)  # type: ignore[arg-type]
     )
-    row = {"algorithm": algorithm, "done_by": report.algorithm}
-    row |= {**numbers(report, seconds), "peak_mb": peak()}
+    row = {"algorithm": algorithm, **numbers(report, seconds), "peak_mb": peak()}
     return {**row, "right": kb.verify().ok} if verify else row
 
 

@@ -22,6 +22,10 @@ _WHAT = (
     " that the store then equals what deriving everything again gives."
 )
 
+_LANDMARKS = "DynamiTE is on LUBM(1000), Timely on LUBM(50), in memory."
+
+_ONE_UNIVERSITY = "There is no line of remove_2universities: LUBM(1) has no two universities."
+
 
 def tables(found: Sequence[Row]) -> list[Table]:
     """Return a table for each engine and part that was measured."""
@@ -58,6 +62,7 @@ def _six(engine: str, found: Sequence[Row]) -> list[Table]:
             ]
         )
     first = found[0]
+    missing = [_ONE_UNIVERSITY] if first["universities"] < 2 else []
     return [
         Table(
             f"DynamiTE's six updates on LUBM({first['universities']}), {first['profile']},"
@@ -78,12 +83,13 @@ def _six(engine: str, found: Sequence[Row]) -> list[Table]:
                 "files read",
                 "rows read",
                 "right",
-                "DynamiTE LUBM(1000): s",
-                "Timely LUBM(50): s",
+                "DynamiTE: s",
+                "Timely: s",
                 "problem",
             ),
             lines,
-            (_WHAT, ELSEWHERE, _QUICKER),
+            (*missing, _WHAT, f"{_LANDMARKS} {ELSEWHERE}", _QUICKER),
+            keys=3,
         )
     ]
 
@@ -94,9 +100,17 @@ def _of(row: Row, what: str) -> str:
 
 
 def _by(asked: str | None, some: Sequence[Row]) -> str:
-    """Return the algorithm, and what `auto` turned out to be."""
-    done = " or ".join(dict.fromkeys(row["done_by"] for row in some if row.get("done_by")))
+    """Return the algorithm, and what `auto` turned out to be: why so, where it is a rebuild.
+
+    For a rebuild may have been chosen at once, or after a repair that was given up.
+    """
+    done = " or ".join(dict.fromkeys(filter(None, map(_done, some))))
     return f"auto: {done}" if asked == "auto" and done else asked or ""
+
+
+def _done(row: Row) -> str:
+    by, reason = row.get("done_by", ""), row.get("reason")
+    return f"{by} ({reason})" if by == "rebuild" and reason else by
 
 
 def _right(some: Sequence[Row]) -> bool | None:
@@ -166,7 +180,7 @@ def _removals(engine: str, found: Sequence[Row]) -> list[Table]:
         title += f": LUBM({first['universities']}), {first['profile']}"
     if "asserted" in first:
         title += f", E = {first['asserted']:,}, I = {first['implied']:,}"
-    ours = Table(title, columns, lines, (_WHAT,))
+    ours = Table(title, columns, lines, (_WHAT,), keys=2)
     return [ours] if first["part"] == "cliques" else [ours, _paper()]
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
+
+from inferlake.errors import InputError
 
 if TYPE_CHECKING:
     from inferlake.bench.options import Options
@@ -19,22 +23,32 @@ _PROFILES = ("rdfs", "rdfs-full", "owl-horst", "owl2rl")
 _ALGORITHMS = ("auto", "bf", "dred", "counting", "rebuild")
 _PARTS = ("six", "removals", "cliques")
 
+# A steady stream is fed by the second to a store of its own, on an engine that it chooses.
+_NOT_WITH_RATES = ("batches", "compact_every", "removals", "verify", "engines")
+
 
 class Several(click.ParamType):
-    """Words or numbers with commas between them, each once."""
+    """Words or numbers with commas between them, each once; choices in upper or lower case."""
 
     def __init__(self, *choices: str, number: bool = False) -> None:
         self.choices, self.number = choices, number
         self.name = "|".join(choices) + "[,...]" if choices else "N[,N...]" if number else "NAMES"
 
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return self.name  # as it is written; click would put it in upper case
+
     def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Any, ...]:
         if isinstance(value, tuple):
             return value
-        words = tuple(dict.fromkeys(word.strip() for word in value.split(",") if word.strip()))
+        words = tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+        if self.choices:
+            words = tuple(dict.fromkeys(word.lower() for word in words))
+        if not all(words):
+            self.fail(f"{value!r}: nothing stands before or after a comma", param, ctx)
         wrong = [word for word in words if self.choices and word not in self.choices]
         if wrong:
             self.fail(f"{wrong[0]!r} is none of {', '.join(self.choices)}", param, ctx)
-        if self.number and not all(word.isdigit() and int(word) for word in words):
+        if self.number and not all(word.isdecimal() and int(word) for word in words):
             self.fail(f"{value!r}: write numbers from 1 on, such as 1,5,10", param, ctx)
         return tuple(map(int, words)) if self.number else words
 
@@ -171,7 +185,30 @@ def stream(settings: Settings, **asked: Any) -> None:
     """Batches of data and schema, one after another, repaired and rebuilt; or steady streams."""
     from inferlake.bench.options import StreamOptions
 
+    _check_rates(click.get_current_context(), asked)
     _run(settings, "stream", StreamOptions, asked)
+
+
+def _check_rates(context: click.Context, asked: dict[str, Any]) -> None:
+    """Raise `UsageError` for what --rates would ignore, or could not come to the end of."""
+    said = {
+        str(option.name): option.opts[0]
+        for option in context.command.params
+        if context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    }
+    rates, seconds, limit = asked["rates"], asked["seconds"], asked["limit"]
+    if not rates:
+        if "seconds" in said:
+            raise click.UsageError("--seconds is for each of --rates, and there are none: add them")
+        return
+    ignored = [said[name] for name in _NOT_WITH_RATES if name in said]
+    if ignored:
+        raise click.UsageError(f"--rates has no use for {', '.join(ignored)}: leave one or other")
+    if len(rates) * seconds >= limit:
+        raise click.UsageError(
+            f"--seconds {seconds} at each of --rates is {len(rates) * seconds} s in all, and"
+            f" --limit {limit:g} ends it before: feed for less long, or allow more"
+        )
 
 
 @bench_group.command()
@@ -198,19 +235,33 @@ def scale(settings: Settings, **asked: Any) -> None:
 @click.pass_obj
 def show(settings: Settings, file: str, plot: str | None) -> None:
     """Print the tables of a recording, also of a run that was ended early."""
-    from inferlake.bench.plots import require_folder
+    from inferlake.bench.drawing import require_folder
     from inferlake.bench.record import read
+    from inferlake.bench.run import BENCHMARKS
 
     recording = read(Path(file))
+    if recording.benchmark not in BENCHMARKS:
+        raise InputError(
+            f"{file}: of a benchmark {recording.benchmark!r}, and this release has"
+            f" {', '.join(BENCHMARKS)}; show it by the release that measured it"
+        )
     if plot is not None:
         require_folder(Path(plot))
-    _show(settings, recording, plot)
+    try:
+        _show(settings, recording, plot)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as exc:
+        # Rows are what some other release, or a hand, made them.
+        raise InputError(
+            f"{file}: has rows that this release cannot show ({exc!r}); show it by the release that"
+            f" measured it, {recording.machine['versions'].get('inferlake', 'whichever that was')}"
+        ) from exc
 
 
 def _run(settings: Settings, name: str, options: type[Options], asked: dict[str, Any]) -> None:
     """Run a benchmark with what was asked for, show it, and fail if a case of ours failed."""
-    from inferlake.bench.plots import require_folder
-    from inferlake.bench.run import run
+    from inferlake.bench.drawing import require_folder
+    from inferlake.bench.process import ended_in_order
+    from inferlake.bench.run import line_of, run
 
     plot, file = asked.pop("plot"), asked.pop("file")
     if plot is not None:
@@ -218,26 +269,18 @@ def _run(settings: Settings, name: str, options: type[Options], asked: dict[str,
     chosen = options.asked(
         before=settings.engine, master=settings.master, conf=settings.conf, **asked
     )
-    try:
+    with ended_in_order():
         recording = run(
             name,
             chosen,
             file=None if file is None else Path(file),
             tell=lambda line: None if settings.quiet else print(line, file=sys.stderr),
         )
-    except KeyboardInterrupt:
-        if file is not None and _has_rows(Path(file)):
-            print(f"what was measured: inferlake bench show {file}", file=sys.stderr)
-        raise
     _show(settings, recording, plot)
+    for row in recording.failures:
+        print(f"failed: {line_of(row)}", file=sys.stderr)
     if recording.failures:
         sys.exit(1)
-
-
-def _has_rows(file: Path) -> bool:
-    from inferlake.bench.record import read
-
-    return file.exists() and bool(read(file).rows)
 
 
 def _show(settings: Settings, recording: Recording, plot: str | None) -> None:
@@ -247,7 +290,9 @@ def _show(settings: Settings, recording: Recording, plot: str | None) -> None:
     if settings.json:
         settings.say("", recording.as_dict())
     else:
-        print(shown(recording))
+        # Piped, it is Markdown for others to use; a terminal cannot scroll sideways.
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print(shown(recording, width=width))
     if plot is not None:
         for picture in draw(recording, Path(plot)) or ["nothing: no row has what the plots show"]:
             print(f"drew {picture}", file=sys.stderr)

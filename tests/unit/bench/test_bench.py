@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from inferlake.bench import process
+from inferlake.bench import materialize, peers, process
 from inferlake.bench.cliques import Cliques
 from inferlake.bench.data import Data
-from inferlake.bench.plots import draw, plots, require_folder
+from inferlake.bench.drawing import drawn, require_folder
+from inferlake.bench.options import MaterializeOptions
+from inferlake.bench.plots import draw, plots
 from inferlake.bench.process import Case
 from inferlake.bench.record import Recording, machine, read
-from inferlake.bench.run import BENCHMARKS, shown
+from inferlake.bench.run import BENCHMARKS, line_of, shown
 from inferlake.bench.steady import is_held
 from inferlake.bench.stream import cut
 from inferlake.bench.tables import Table, ratio, spread
@@ -137,10 +140,59 @@ def test_materialize_is_told_beside_the_fastest() -> None:
     assert ours[6:12] == ["2", "2", "50", "4", "1", "25"]
     assert other[6:12] == ["1", "1", "100", "8", "2", "12"]
     assert lines(text, "slow")[0][-1] == "took long"
+    # Nothing is said of phases that nobody had.
+    assert lines(text, "engine", "way")[0][2:] == ["parse", "derive", "other", "whole: s"]
     assert lines(text, "sail", "stored to closure")[0][2:] == [
-        *("0.50 s, 25%", "", "", "1.00 s, 50%", "", "0.50 s, 25%", "2"),
+        *("0.50 s, 25%", "1.00 s, 50%", "0.50 s, 25%", "2"),
     ]
     assert lines(text, "inferlake --help")[0][1:] == ["0.3 (0.2-0.4)", "3"]
+
+
+def test_other_rules_have_no_ratio() -> None:
+    made = recording("materialize")
+    peer = {**made.rows[2], "peer": "owl", "derives": "OWL 2 RL", "file_seconds": 1.0}
+    made.rows.append(peer)
+    text = shown(made)
+    assert lines(text, "| owl ")[0][1] == "OWL 2 RL: other rules"
+    assert lines(text, "| owl ")[0][6:12] == ["1", "", "100", "1", "", "100"]
+    # And are nobody's measure: from files, 4 s on Sail are the least of the same rules.
+    assert lines(text, "inferlake on sail")[0][10] == "1"
+    assert lines(text, "| other ")[0][1] == "RDFS"
+
+
+def test_a_count_of_derivations_is_no_turn() -> None:
+    made = recording("materialize")
+    made.rows[0].pop("derivations")
+    made.rows.insert(1, {"turn": 0, "part": "stored", **LUBM, "derivations": 77})
+    ours = lines(shown(made), "inferlake on sail")[0]
+    assert ours[4] == "77" and ours[6] == "2"
+    phases, systems = plots("materialize", made.rows)
+    assert [line.ys[0] for line in phases.lines if line.name == "derive"] == [1.0]
+    assert systems.lines
+
+
+def test_a_count_that_is_ended_leaves_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lubm-0-0").mkdir()
+    monkeypatch.setattr(
+        materialize, "measured", lambda case, limit: iter([{"seconds": 1.0}, {"error": "late"}])
+    )
+    options = MaterializeOptions(engines=("sail",), universities=1, folder=tmp_path)
+    measured, ended, *_ = materialize.rows(options, 0)
+    assert measured["seconds"] == 1.0
+    assert ended["error"] == "late (while derivations were counted)"
+
+
+def test_what_all_cases_failed_at_is_told_and_no_more() -> None:
+    made = recording("materialize")
+    made.rows = [
+        {"turn": 0, "part": part, **LUBM, "error": "too late"} for part in ("stored", "file")
+    ]
+    text = shown(made)
+    assert "### LUBM(1), profile rdfs\n" in text
+    assert lines(text, "inferlake on sail")[0] == ["inferlake on sail", "rdfs", "yes", "too late"]
+    assert "Where the time goes" not in text
 
 
 def test_updates_are_told_beside_a_rebuild_and_the_published() -> None:
@@ -178,8 +230,32 @@ def test_steady_streams_are_told_by_rate() -> None:
     assert held == ["10", "2", "20", "0.5", "0.5", "1", "2", "2", "1.5", "yes", "sail"]
     assert lost[-3:-1] == ["9.5", "NO"]
     assert "equals a rebuild" in text
-    (plot,) = plots("stream", made.rows)
+    made.rows += [{**row, "turn": 1} for row in made.rows if row.get("rate") == 10]
+    for row in made.rows[6:8]:
+        row["seconds"] = 1.5
+    held, lost = lines(shown(made), "sail")
+    # Batches of two turns are not one longer turn.
+    assert held[1:5] == ["2 (2-2)", "20 (20-20)", "1 (0.5-1.5)", "1 (0.5-1.5)"]
+    assert held[-2:] == ["yes", "sail"] and lost[1] == "1"
+    made.rows[-1]["held"] = False
+    assert lines(shown(made), "sail")[0][-2] == "NO"
+
+
+def test_the_lags_of_a_steady_stream_are_a_line_a_turn() -> None:
+    batch = {"lines": 10, "seconds": 0.5, "engine": "sail"}
+    rows = [
+        *({**STEADY, "rate": 10, "batch": n, "lag": 1.0 + n, **batch} for n in range(2)),
+        {**STEADY, "rate": 20, "batch": 2, "lag": 9.0, **batch},
+    ]
+    (plot,) = plots("stream", rows)
     assert [list(line.ys) for line in plot.lines] == [[1.0, 2.0], [9.0]]
+    (plot,) = plots("stream", [{"turn": turn, **row} for turn in range(2) for row in rows])
+    assert {line.name: list(line.ys) for line in plot.lines} == {
+        "10 triples/s, turn 1": [1.0, 2.0],
+        "10 triples/s, turn 2": [1.0, 2.0],
+        "20 triples/s, turn 1": [9.0],
+        "20 triples/s, turn 2": [9.0],
+    }
 
 
 @pytest.mark.parametrize(
@@ -201,14 +277,18 @@ def test_a_rate_is_held_while_the_lag_does_not_grow(
 
 def test_scale_is_told_beside_the_other_engine() -> None:
     text = shown(recording("scale"))
-    sail, spark = (lines(text, name)[0] for name in ("| sail", "| spark"))
-    assert sail[-3:-1] == ["1", "1"] and spark[-3:-1] == ["3", "1"]
+    (head,) = lines(text, "universities")
+    sail, spark = (
+        dict(zip(head, lines(text, f"| {engine} ")[0], strict=True)) for engine in ("sail", "spark")
+    )
+    assert (sail["load: times"], sail["closure: times"]) == ("1", "1")
+    assert (spark["load: times"], spark["closure: times"]) == ("3", "1")
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_a_recording_is_saved_and_read_again(benchmark: str, tmp_path: Path) -> None:
     made = recording(benchmark, complete=False)
-    made.file = tmp_path / "new" / "run.json"
+    made.file = tmp_path / "run.json"
     made.save()
     again = read(made.file)
     assert again.rows == made.rows and not again.complete
@@ -222,10 +302,84 @@ def test_what_can_be_drawn_has_numbers(benchmark: str) -> None:
     assert made and all(len(line.xs) == len(line.ys) for plot in made for line in plot.lines)
 
 
-def test_auto_says_what_it_turned_out_to_be() -> None:
-    text = shown(recording("updates"))
-    ((_, by, *_),) = lines(text, "auto")
-    assert by == "auto: rebuild"
+@pytest.mark.parametrize(
+    ("done", "by"),
+    [
+        ({"done_by": "rebuild"}, "auto: rebuild"),
+        ({"done_by": "rebuild", "reason": "99% go"}, "auto: rebuild (99% go)"),
+        (
+            {"done_by": "rebuild", "reason": "bf was not done after 4 rounds"},
+            "auto: rebuild (bf was not done after 4 rounds)",
+        ),
+        ({"done_by": "bf", "reason": "1 triple of 9 goes"}, "auto: bf"),
+        ({"done_by": "", "reason": ""}, "auto"),
+    ],
+)
+def test_auto_says_what_it_turned_out_to_be(done: dict[str, Any], by: str) -> None:
+    made = recording("updates")
+    (auto,) = (row for row in made.rows if row.get("algorithm") == "auto")
+    auto.pop("done_by")
+    auto |= done
+    ((_, told, *_),) = lines(shown(made), "auto")
+    assert told == by
+
+
+def test_one_university_has_no_line_of_two() -> None:
+    made = recording("updates")
+    assert "no line of remove_2universities" in shown(made)
+    for row in made.rows:
+        row["universities"] = 2
+    assert "no line of remove_2universities" not in shown(made)
+
+
+def test_plots_keep_engines_apart_and_take_medians_of_turns() -> None:
+    rows = [
+        {"turn": turn, **row, "engine": engine, "seconds": seconds}
+        for engine, times in (("sail", (1.0, 2.0, 9.0)), ("spark", (20.0, 30.0, 40.0)))
+        for turn, seconds in enumerate(times)
+        for row in ROWS["updates"]
+    ]
+    found = {plot.name: plot for plot in plots("updates", rows)}
+    assert found.keys() == {
+        f"{name}-{engine}-{what}"
+        for engine in ("sail", "spark")
+        for name, what in (("six", "add"), ("removals", "seconds"), ("removals", "examined"))
+    }
+    for engine, median in (("sail", 2.0), ("spark", 30.0)):
+        for name in (f"six-{engine}-add", f"removals-{engine}-seconds"):
+            assert all(list(line.ys) == [median] for line in found[name].lines), name
+        assert found[f"removals-{engine}-seconds"].about == f"LUBM(1), rdfs, on {engine}"
+        title = found[f"six-{engine}-add"].title
+        assert title == "Six updates, each applied and then taken back: additions"
+
+
+def test_systems_are_drawn_with_the_rules_of_each() -> None:
+    _, plot = plots("materialize", ROWS["materialize"])
+    assert {line.name: dict(zip(line.xs, line.ys, strict=True)) for line in plot.lines} == {
+        "file to closure": {"sail (rdfs)": 4.0, "other (RDFS, in memory)": 8.0},
+        "stored to closure": {"sail (rdfs)": 2.0, "other (RDFS, in memory)": 1.0},
+    }
+    assert plot.about == "LUBM(1), one turn"
+
+
+def test_plots_say_what_they_are_about() -> None:
+    for benchmark, rows in ROWS.items():
+        made = plots(benchmark, rows)
+        assert len({plot.title for plot in made}) == len(made)
+        assert len({plot.name for plot in made}) == len(made)
+        assert all(plot.about.endswith(", one turn") for plot in made)
+        again = plots(benchmark, [{"turn": turn, **row} for turn in range(2) for row in rows])
+        assert not any("one turn" in plot.about for plot in again)
+    load, closure = plots("scale", ROWS["scale"])
+    assert (load.about, closure.about) == ("LUBM(1), one turn", "LUBM(1), rdfs, one turn")
+
+
+def test_lines_begin_at_zero_and_batches_are_whole() -> None:
+    pytest.importorskip("matplotlib", reason="plots need matplotlib, of inferlake[bench]")
+    for plot in plots("stream", ROWS["stream"]) + plots("scale", ROWS["scale"]):
+        (axes,) = drawn(plot).axes
+        assert axes.get_ylim()[0] == 0
+        assert all(tick == int(tick) for tick in axes.get_xticks()), plot.name
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
@@ -241,6 +395,22 @@ def test_a_failure_of_ours_is_a_failure_and_one_of_a_peer_is_none() -> None:
     assert made.failures == []
     made.rows.append({"part": "file", "engine": "spark", "error": "no"})
     assert len(made.failures) == 1
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "row"),
+    [
+        ("updates", {**ROWS["updates"][0], "right": False}),
+        ("stream", {**ROWS["stream"][1], "right": False}),
+        ("stream", {**ROWS["stream"][-1], "right": False}),
+        ("stream", {"part": "steady", "universities": 1, "profile": "rdfs", "right": False}),
+    ],
+)
+def test_a_store_that_is_wrong_is_a_failure(benchmark: str, row: dict[str, Any]) -> None:
+    made = recording(benchmark)
+    made.rows.append(row)
+    assert made.failures == [row]
+    assert line_of(row).endswith("; WRONG: the store does not equal a rebuild")
 
 
 @pytest.mark.parametrize("batches", [1, 7, 60])
@@ -273,10 +443,45 @@ def test_a_case_that_is_ended_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    busy = "import tempfile, time; tempfile.mkdtemp(); print(1, flush=True); time.sleep(60)"
+    busy = "import tempfile, time; tempfile.mkdtemp(); print('{}', flush=True); time.sleep(60)"
     rows = list(process.told([sys.executable, "-c", busy], limit=1.5))
-    assert rows == [1, {"error": "took more than 1.5 s", "limit": 1.5}]
+    assert rows == [{}, {"error": "took more than 1.5 s; --limit allows more", "limit": 1.5}]
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "rows"),
+    [
+        ("pass", [{"error": "ended without a row"}]),
+        ("import sys; print('odd', file=sys.stderr)", [{"error": "odd\nended without a row"}]),
+        ("print('{}'); print('hi'); print('{}')", [{}, {"error": "printed what is no row: 'hi'"}]),
+        ("print(7)", [{"error": "printed what is no row: '7'"}]),
+        ("print('{', end='')", [{"error": "ended without a row"}]),
+        ("import sys; print('{}'); sys.exit(3)", [{}, {"error": "ended with 3"}]),
+    ],
+)
+def test_a_process_that_tells_nothing_or_nonsense_is_an_error(
+    code: str, rows: list[dict[str, Any]]
+) -> None:
+    assert list(process.told([sys.executable, "-c", code], limit=60)) == rows
+
+
+def test_a_peer_may_chatter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chatty = """
+import os
+print("hello from Python")
+os.system("echo hello from below")
+class PyReasoner:
+    def load_file(self, file): print("reading")
+    def reason(self): return [1, 2, 3]
+"""
+    (tmp_path / "reasonable.py").write_text(chatty)
+    (tmp_path / "reasonable-7.dist-info").mkdir()
+    about = tmp_path / "reasonable-7.dist-info" / "METADATA"
+    about.write_text("Metadata-Version: 2.1\nName: reasonable\nVersion: 7\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (row,) = peers.measured_peer("reasonable", "owl2rl", ["a.nt"], python=None, limit=60)
+    assert (row["derives"], row["version"], row["closure"]) == ("OWL 2 RL", "7", 3)
 
 
 def test_data_that_cannot_be_written_are_told_as_such(tmp_path: Path) -> None:
@@ -290,10 +495,12 @@ def test_data_that_cannot_be_written_are_told_as_such(tmp_path: Path) -> None:
 def test_a_place_without_plots_is_told_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inferlake.bench.plots.require_matplotlib", lambda: None)
+    monkeypatch.setattr("inferlake.bench.drawing.require_matplotlib", lambda: None)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="file: no folder for plots: File exists; name another"):
         require_folder(tmp_path / "file")
+    with pytest.raises(InputError, match="/proc: no folder for plots"):
+        require_folder(Path("/proc"))  # there, and nobody may write in it
     require_folder(tmp_path / "new" / "one")
     assert (tmp_path / "new" / "one").is_dir()
 
@@ -306,10 +513,41 @@ def test_narrow_columns_are_markdown_too() -> None:
     ]
 
 
+def test_a_column_without_a_cell_is_left_out() -> None:
+    rows = [["a", None, 0, ""], ["b", None, 1, ""]]
+    table = Table("T", ("name", "none", "some", "problem"), rows)
+    assert [row[0] for row in lines(str(table), "|")] == ["name", "----", "a", "b"]
+    assert all(len(row) == 2 for row in lines(str(table), "|"))
+    assert len(lines(str(Table("T", ("C", "D"), [])), "|")[0]) == 2
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("width", [60, 80, 100, 400])
+def test_tables_fit_a_terminal_and_lose_nothing(benchmark: str, width: int) -> None:
+    made = recording(benchmark)
+    for table in BENCHMARKS[benchmark].tables(made.rows):
+        wide, body = (
+            text.splitlines()[2 : -2 * len(table.notes) or None]
+            for text in (str(table), table.fitted(width))
+        )
+        assert max(map(len, body)) <= width, table.title
+        words, told = (Counter(" ".join(some).replace("|", " ").split()) for some in (wide, body))
+        numbers = {word for word in words if word[0].isdigit()}
+        assert all(told[word] >= words[word] for word in numbers), table.title
+
+
+def test_a_table_that_fits_is_markdown() -> None:
+    table = Table("T", ("name", "count"), [["a", 1]], ("Note.",))
+    assert table.fitted(80) == str(table)
+    assert "|" not in table.fitted(13)
+
+
 def test_a_recording_that_cannot_be_written_is_told_at_once(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot write the recording"):
-        Recording.begin("scale", {}, tmp_path / "file" / "run.json")
+    with pytest.raises(InputError, match="cannot write the recording: Is a directory"):
+        Recording("scale", {}, tmp_path).save()
+    with pytest.raises(InputError, match=r"there is no folder .*/new; make it, or name another"):
+        Recording.begin("scale", {}, tmp_path / "new" / "run.json")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
@@ -321,11 +559,24 @@ def test_a_file_that_is_no_recording_is_left_alone(tmp_path: Path) -> None:
         assert file.read_text() == text
 
 
-def test_an_older_recording_is_replaced(tmp_path: Path) -> None:
+def test_an_older_recording_of_the_same_benchmark_is_replaced_by_the_first_row(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "run.json"
+    Recording.begin("scale", {}, file).add({"old": 1})
+    begun = Recording.begin("scale", {}, file)
+    assert read(file).rows == [{"old": 1}]
+    begun.add({"new": 1})
+    assert read(file).rows == [{"new": 1}]
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_recording_of_another_benchmark_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "run.json"
     Recording.begin("stream", {}, file)
-    Recording.begin("scale", {}, file)
-    assert read(file).benchmark == "scale"
+    with pytest.raises(InputError, match="of bench stream, which bench scale does not replace"):
+        Recording.begin("scale", {}, file)
+    assert read(file).benchmark == "stream"
 
 
 def test_one_turn_is_said_to_be_one() -> None:
@@ -333,3 +584,10 @@ def test_one_turn_is_said_to_be_one() -> None:
     assert "One turn" in shown(recording)
     recording.rows.append({"turn": 1, "part": "scale", "error": "late"})
     assert "One turn" not in shown(recording)
+
+
+def test_a_run_that_was_ended_early_is_not_told_to_repeat() -> None:
+    ended = Recording.begin("scale", {"repeat": 3}, None)
+    ended.rows.append({"turn": 0, "part": "scale", "error": "late"})
+    assert "ended early in turn 1 of 3: here is what came of it, 1 row." in shown(ended)
+    assert "--repeat" not in shown(ended)

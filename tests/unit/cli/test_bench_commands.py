@@ -18,7 +18,10 @@ from click.testing import CliRunner, Result
 
 from inferlake.bench import data
 from inferlake.bench.data import Data
+from inferlake.bench.record import Recording, read
+from inferlake.bench.run import BENCHMARKS, Benchmark
 from inferlake.cli.app import cli
+from inferlake.cli.bench import Several
 from inferlake.errors import InferlakeError, InputError
 from inferlake.generate.lubm_triples import PREFIXES
 
@@ -86,14 +89,18 @@ def test_materialize_gives_both_rates_and_the_phases(tiny: Path, tmp_path: Path)
     found = recorded(file)
     assert found["complete"] and found["machine"]["cores"] >= 1 and found["command"]
     parts = [(row["turn"], row["part"]) for row in found["rows"]]
-    assert parts == [(0, "stored"), (0, "file"), (1, "stored"), (1, "file")]
-    stored, whole = found["rows"][:2]
+    assert parts == [(0, "stored"), (0, "stored"), (0, "file"), (1, "stored"), (1, "file")]
+    stored, count, whole = found["rows"][:3]
     assert stored["triples"] == whole["triples"] == 100 + 215
     assert stored["closure"] == whole["closure"] == whole["triples"] + whole["derived"]
-    assert stored["derivations"] > 0 and stored["peak_mb"] > 0
+    # Counted after the row with the seconds, which a time limit then leaves.
+    assert count["derivations"] > 0 and "seconds" not in count
+    assert "derivations" not in stored and stored["peak_mb"] > 0
     assert set(whole["phases"]) == {"parse", "terms", "facts", "derive", "commit"}
     assert "LUBM(1), 315 triples, profile rdfs" in result.stdout
     assert "inferlake on sail" in result.stdout and "Published" in result.stdout
+    assert "1 of 5, turn 1: stored sail 1: " in result.stderr
+    assert "5 of 5, turn 2: file sail 1: " in result.stderr
     again = run("bench", "show", file)
     assert again.exit_code == 0
     assert again.stdout == result.stdout
@@ -120,7 +127,9 @@ def test_updates_are_made_by_every_algorithm_and_verified(tiny: Path, tmp_path: 
         "bf": 5710,
         "rebuild": None,
     }
-    assert "DynamiTE LUBM(1000): s" in result.stdout
+    assert all(row["reason"] == "asked for" for row in cliques)
+    assert "46 of 46, turn 1: cliques" in result.stderr
+    assert "DynamiTE: s" in result.stdout
 
 
 def test_a_stream_is_repaired_to_what_a_rebuild_gives(tiny: Path, tmp_path: Path) -> None:
@@ -137,6 +146,7 @@ def test_a_stream_is_repaired_to_what_a_rebuild_gives(tiny: Path, tmp_path: Path
     assert repaired["asserted"] == rebuilt["asserted"] == 315
     assert repaired["implied"] == rebuilt["implied"]
     assert "rebuild / repair" in result.stdout
+    assert "10 of 10, turn 1: end" in result.stderr
 
 
 def test_batches_that_also_remove_are_right_every_time(tiny: Path, tmp_path: Path) -> None:
@@ -177,6 +187,7 @@ def test_scale_takes_several_sizes(tiny: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert [row["triples"] for row in recorded(file)["rows"]] == [315, 415]
     assert "bytes/fact" in result.stdout
+    assert "2 of 2, turn 1: scale sail 2: " in result.stderr
 
 
 # --- ended early --------------------------------------------------------------------------------
@@ -200,14 +211,17 @@ def test_what_was_measured_before_an_end_is_kept(tiny: Path, tmp_path: Path) -> 
         assert not Path(f"/proc/{child}").exists()
 
 
-def test_an_interrupt_leaves_the_recording_and_nothing_else(tiny: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_the_recording_and_nothing_else(
+    number: signal.Signals, code: int, tiny: Path, tmp_path: Path
+) -> None:
     file, scratch = tmp_path / "run.json", tmp_path / "scratch"
     scratch.mkdir()
     with _streaming(tiny, file, scratch) as running:
-        running.send_signal(signal.SIGINT)
+        running.send_signal(number)
         assert running.stderr is not None
         told = running.stderr.read()
-    assert running.returncode == 130
+    assert running.returncode == code
     assert f"what was measured: inferlake bench show {file}\n" in told
     assert list(scratch.iterdir()) == []
 
@@ -238,7 +252,7 @@ def test_a_case_that_takes_too_long_is_ended_and_told(tiny: Path, tmp_path: Path
         *("--data", tiny, "--json", file),
     )
     assert result.exit_code == 1
-    assert "took more than 1 s" in result.stdout
+    assert "took more than 1 s; --limit allows more" in result.stdout
     assert json.loads(file.read_text())["complete"]
 
 
@@ -253,6 +267,7 @@ def test_a_case_that_takes_too_long_is_ended_and_told(tiny: Path, tmp_path: Path
         (("materialize", "--peers", "maplib", "--peer-python", "/no/python"), "/no/python"),
         (("materialize", "--json", "/proc/none/run.json"), "cannot write the recording"),
         (("updates", "--updates", "/no/where"), "no files in add_update1"),
+        (("updates", "--parts", "cliques", "--algorithms", "counting"), "say --algorithms bf"),
         (("show", "/no/such.json"), "cannot read it"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
@@ -268,11 +283,104 @@ def test_what_cannot_be_done_is_told_with_the_remedy(
     assert words in str(problem)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"inferlake-bench": 99}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"inferlake-bench": 99}', '{"inferlake-bench": 1}']
+)
 def test_a_file_that_is_no_recording_is_told(text: str, tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text(text)
     assert str(file) in str(failure("bench", "show", file))
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"more": 1}, "no recording that this release can show"),
+        ({"machine": {"cores": 2}}, "no recording that this release can show"),
+        ({"rows": [1]}, "no recording that this release can show"),
+        ({"benchmark": "race"}, "odd.json: of a benchmark 'race', and this release has mat"),
+        ({"rows": [{"part": "race"}]}, "rows that this release cannot show (KeyError('race'))"),
+    ],
+    ids=str,
+)
+def test_an_odd_recording_is_told_as_such(
+    changed: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "odd.json"
+    Recording.begin("updates", {}, file)
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changed}))
+    problem = failure("bench", "show", file)
+    assert isinstance(problem, InputError) and words in str(problem)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("updates", "--updates", "/no/where", "--engine", "sail"),
+        ("updates", "--data", "/proc", "--engine", "sail"),
+        ("updates", "--data", "/proc/none", "--engine", "sail"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_begin_leaves_an_older_recording(
+    args: tuple[str, ...], tiny: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "run.json"
+    Recording.begin("updates", {}, file).add({"old": 1})
+    failure("bench", args[0], "--data", tiny, *args[1:], "--json", file)
+    assert read(file).rows == [{"old": 1}]
+
+
+def test_a_store_that_is_wrong_ends_a_benchmark_with_1(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = {"part": "end", "how": "repair", "engine": "sail", "universities": 1, "profile": "rdfs"}
+    rows = iter([{**end, "right": True}, {**end, "how": "rebuild", "right": False}])
+    wrong = Benchmark(lambda options, turn: (row for row in rows), BENCHMARKS["stream"].tables)
+    monkeypatch.setitem(BENCHMARKS, "stream", wrong)
+    result = run("--quiet", "bench", "stream", "--data", tiny)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "failed: turn 1: end sail 1 rebuild: done; WRONG: the store does not equal a rebuild\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--engine", "sail", "--removals"), "--rates has no use for --removals, --engine"),
+        (("--compact-every", "1"), "--rates has no use for --compact-every"),
+        (("--seconds", "300"), "--seconds 300 at each of --rates is 600 s in all, and --limit 600"),
+        (("--seconds", "9", "--limit", "9"), "--seconds 9 at each of --rates is 18 s in all"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_rates_cannot_have_is_refused(args: tuple[str, ...], words: str) -> None:
+    result = run("bench", "stream", "--rates", "10,20", *args)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+
+
+def test_a_terminal_gets_tables_that_fit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "run.json"
+    row = {"part": "scale", "engine": "sail", "universities": 1, "profile": "rdfs"}
+    numbers = {"load_seconds": 1.0, "seconds": 1.0, "triples": 10, "closure": 20, "bytes": 30}
+    Recording.begin("scale", {}, file).add({**row, **numbers})
+    monkeypatch.setenv("COLUMNS", "60")
+    for terminal in (True, False):
+        with monkeypatch.context() as patched:
+            patched.setattr(sys.stdout, "isatty", lambda now=terminal: now)
+            cli(["bench", "show", str(file)], standalone_mode=False)
+        told = capsys.readouterr().out.partition("### LUBM by size")[2].partition("\n\nA load")[0]
+        assert (max(map(len, told.splitlines())) <= 60) == terminal
+
+
+def test_several_are_taken_in_any_case() -> None:
+    several = Several("sail", "spark")
+    assert several.convert("Sail, SPARK,sail", None, None) == ("sail", "spark")
+    assert "--engine sail|spark[,...]" in run("bench", "scale", "--help").stdout
 
 
 @pytest.mark.parametrize(
@@ -281,9 +389,17 @@ def test_a_file_that_is_no_recording_is_told(text: str, tmp_path: Path) -> None:
         ("materialize", "--engine", "flink"),
         ("scale", "--universities", "1,many"),
         ("scale", "--universities", "0"),
+        ("scale", "--universities", "²"),
+        ("scale", "--universities", ","),
+        ("scale", "--engine", ","),
+        ("updates", "--parts", "six,,cliques"),
+        ("materialize", "--peers", ""),
         ("updates", "--algorithms", "bf,magic"),
         ("stream", "--batches", "0"),
         ("stream", "--rates", "fast"),
+        ("stream", "--seconds", "9"),
+        ("stream", "--rates", "9", "--verify"),
+        ("stream", "--rates", "9", "--batches", "60"),
     ],
     ids=" ".join,
 )
@@ -296,7 +412,7 @@ def test_wrong_arguments_are_told_with_the_usage(args: tuple[str, ...]) -> None:
 def test_plots_without_matplotlib_are_refused_before_any_work(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inferlake.bench.plots.find_spec", lambda name: None)
+    monkeypatch.setattr("inferlake.bench.drawing.find_spec", lambda name: None)
     problem = failure("bench", "scale", "--plot", "somewhere", "--data", tiny)
     assert "pip install matplotlib" in str(problem)
 
