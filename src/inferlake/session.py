@@ -326,15 +326,21 @@ def _keep_interrupts_from_sail() -> None:
 
 
 def connect(url: str) -> SparkSession:
-    """Open a Spark Connect session without touching the process's default session."""
+    """Open a Spark Connect session, without asking whether a server is there.
+
+    The process's session on a JVM, if it has one, stays its default. An interrupt of the main
+    thread stops the query that it waits for; the session and the frames on it stay of use.
+    """
     # The process may start a JVM later. In the child that becomes it, gRPC's handlers would now and
     # then abort, and have nothing to do there: it only replaces itself.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with _quiet_imports():
         from pyspark.sql.connect.session import SparkSession as ConnectSession
 
+        from inferlake.connection import Builder
+
         try:
-            session = ConnectSession.builder.remote(url).create()
+            session = ConnectSession.builder.channelBuilder(Builder(url)).create()
         except Exception as exc:
             raise EngineError(f"no Spark Connect server answers at {url}: {exc}") from exc
     _ask_nothing_at_exit(session.client)
