@@ -40,6 +40,22 @@ class Builder(DefaultChannelBuilder):
         return channel
 
 
+def answers(session: Any, seconds: float) -> bool:
+    """Tell whether the server of a session takes calls, or comes to it within so many seconds.
+
+    Asked of gRPC, which knows of proxies and certificates. PySpark itself would go on calling for
+    ten minutes.
+    """
+    ready = grpc.channel_ready_future(session.client._channel)
+    try:
+        ready.result(timeout=seconds)
+    except grpc.FutureTimeoutError:
+        return False
+    finally:
+        ready.cancel()
+    return True
+
+
 class _Channel:
     """What PySpark uses of a gRPC channel."""
 
