@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from inferlake.errors import InputError
+
+# So often a folder is deleted in which others delete files, too.
+_ATTEMPTS = 100
 
 
 def is_remote(path: str) -> bool:
@@ -63,8 +67,12 @@ class Place:
 
     def remove(self) -> None:
         """Delete the folder with all below it; what is not there is no error."""
-        if self.info().type == pafs.FileType.Directory:
-            self.filesystem.delete_dir(self.path)
+        for _ in range(_ATTEMPTS):
+            # An engine that was interrupted deletes what it had begun to write, at the same time.
+            with suppress(FileNotFoundError):
+                if self.info().type == pafs.FileType.Directory:
+                    self.filesystem.delete_dir(self.path)
+                return
 
     def remove_if_empty(self) -> None:
         """Delete a local folder unless something is in it; a cloud has no empty folders."""

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 EngineName = Literal["auto", "spark", "sail"]
 ENGINES: tuple[EngineName, ...] = ("auto", "spark", "sail")
+
+# So many seconds a server that runs elsewhere has to take our first call.
+_STARTING = 20
 
 # Spark 4 is compiled for Java 17.
 OLDEST_JAVA = 17
@@ -326,17 +330,26 @@ def _keep_interrupts_from_sail() -> None:
 
 
 def connect(url: str) -> SparkSession:
-    """Open a Spark Connect session without touching the process's default session."""
+    """Open a Spark Connect session, without asking whether a server is there.
+
+    The process's session on a JVM, if it has one, stays its default. An interrupt of the main
+    thread stops the query that it waits for; the session and the frames on it stay of use.
+    """
     # The process may start a JVM later. In the child that becomes it, gRPC's handlers would now and
     # then abort, and have nothing to do there: it only replaces itself.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with _quiet_imports():
         from pyspark.sql.connect.session import SparkSession as ConnectSession
 
+        from inferlake.connection import Builder
+
         try:
-            session = ConnectSession.builder.remote(url).create()
+            session = ConnectSession.builder.channelBuilder(Builder(url)).create()
         except Exception as exc:
-            raise EngineError(f"no Spark Connect server answers at {url}: {exc}") from exc
+            raise EngineError(
+                f"{url}: no address of a Spark Connect server, such as sc://host:15002:"
+                f" {_first_line(exc)}"
+            ) from exc
     _ask_nothing_at_exit(session.client)
     return session  # type: ignore[return-value]
 
@@ -359,7 +372,19 @@ def _ask_nothing_at_exit(client: Any) -> None:
         atexit.unregister(client._on_exit)
 
 
-_connect_session = cache(connect)
+@cache
+def _connect_session(url: str) -> SparkSession:
+    """Open a session on a server that runs elsewhere, which may just be starting."""
+    from inferlake.connection import answers
+
+    session = connect(url)
+    if not answers(session, _STARTING):
+        session.client.close()
+        raise EngineError(
+            f"no Spark Connect server answers at {url} (waited {_STARTING} s): start it, or correct"
+            " the host and the port, which is 15002 unless it was told another"
+        )
+    return session
 
 
 @contextmanager
@@ -435,6 +460,8 @@ def _spark_session(master: str | None, conf: tuple[tuple[str, str], ...]) -> Spa
     active = SparkSession.getActiveSession()
     if active is not None and master is None and not conf:
         return active
+    if master is not None and master.startswith("spark://"):
+        _require_master(master)
     local = master is None or master.startswith("local")
     settings = {**COMMON_SETTINGS, **(local_settings() if local else {}), **dict(conf)}
     builder: Any = SparkSession.builder.master(master or "local[*]")
@@ -447,16 +474,60 @@ def _spark_session(master: str | None, conf: tuple[tuple[str, str], ...]) -> Spa
         with _child_errors_to(log), _quiet_imports():
             session = builder.getOrCreate()
     except Exception as exc:
-        words = log.read_text(errors="replace").strip().splitlines()
-        cause = next(
-            (line for line in reversed(words) if "Error" in line or "Exception" in line), ""
-        )
-        raise EngineError(
-            f"Spark could not start ({exc}) {cause.strip()}; its own words are in {log}"
-        ) from exc
+        raise EngineError(_start_failure(exc, log)) from exc
     log.unlink(missing_ok=True)  # the JVM goes on writing where nobody needs to clean up
     session.sparkContext.setLogLevel("OFF")
     return session
+
+
+def _require_master(master: str) -> None:
+    """Raise unless one of the hosts of a `spark://` address takes calls, or soon does.
+
+    Spark would go on asking for a minute and a half, and tell it in forty lines.
+    """
+    hosts = master.removeprefix("spark://").split(",")
+    until = time.monotonic() + _STARTING
+    while not any(map(_takes_calls, hosts)):
+        if time.monotonic() > until:
+            raise EngineError(
+                f"no Spark master answers at {master} (waited {_STARTING} s): start it, or correct"
+                " the host and the port, which is 7077 unless it was told another"
+            )
+        time.sleep(0.5)
+
+
+def _takes_calls(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except (OSError, ValueError, OverflowError):  # a host or a port that cannot be, too
+        return False
+    return True
+
+
+def _start_failure(exc: Exception, log: Path) -> str:
+    """Return in one line why Spark did not start: what it raised, and the last cause it logged."""
+    words = log.read_text(errors="replace").splitlines() if log.is_file() else []
+    causes = (line for line in words if _FAILURE.search(line) and not _STACK.match(line))
+    logged = [cause for cause in causes if cause.strip() not in str(exc)][-1:]
+    told = [_first_line(exc), *(line.strip().removeprefix("Caused by: ") for line in logged)]
+    return f"Spark could not start: {'; '.join(told)}; its own words are in {log}"
+
+
+_FAILURE = re.compile("Error|Exception")
+
+# A line of a stack of the JVM.
+_STACK = re.compile(r"\s*(at |\.\.\. )")
+
+
+def _first_line(exc: Exception) -> str:
+    """Return what an exception says, without the stack of the JVM.
+
+    With py4j that comes second, after the name of what it called.
+    """
+    lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
+    told = next((line[1:].strip() for line in lines[1:2] if line.startswith(":")), "")
+    return told or next(iter(lines), type(exc).__name__)
 
 
 @contextmanager

@@ -60,6 +60,67 @@ print(sail() is started[0], one(sail()))
     assert _run(script) == "1 True\nFalse 1\n"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_sail_answers_after_interrupts_at_any_moment(seed: int) -> None:
+    # One in ten would leave a lock of gRPC taken, and the next call, or the exit, waiting for ever.
+    script = f"""
+import random
+moment = random.Random({seed})
+held = sail().sql("SELECT 1 AS n")
+for n in range(60):
+    # In a notebook, every cell comes with handlers of its own.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(
+        moment.uniform(0.0, 0.03), lambda: os.kill(os.getpid(), signal.SIGINT)
+    )
+    try:
+        timer.start()
+        while True:
+            one(sail())
+    except KeyboardInterrupt:
+        assert one(sail()) == held.collect()[0].n == 1
+print("answered")
+"""
+    assert _run(script) == "answered\n"
+
+
+@pytest.mark.slow
+def test_an_interrupt_stops_the_query_before_it_is_heard_of() -> None:
+    # PySpark sends word of most by another thread, some time: here, not at all.
+    script = """
+import concurrent.futures, pathlib, tempfile
+from inferlake.paths import place
+from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator as Responses
+class Never:
+    def submit(self, _):
+        return concurrent.futures.Future()
+Responses._release_thread_pool = Never()
+class Stop(BaseException):
+    pass
+def stop(*_):
+    raise Stop
+session = sail()
+signal.signal(signal.SIGINT, stop)
+out = pathlib.Path(tempfile.mkdtemp()) / "rows"
+def written():
+    return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
+def interrupt():
+    while not written():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+rows = session.range(10**9).selectExpr("id", "sha2(CAST(id AS STRING), 256) AS hash")
+threading.Thread(target=interrupt).start()
+try:
+    rows.write.parquet(str(out))
+except Stop:
+    place(out).remove()
+time.sleep(2)
+print(out.exists(), one(sail()))
+"""
+    assert _run(script) == "False 1\n"
+
+
 @pytest.mark.parametrize("stop", ["pass", "s._inferlake_server.stop()"])
 def test_a_process_ends_whether_or_not_its_sail_is_there(stop: str) -> None:
     assert _run(f"s = sail(); print(one(s)); {stop}") == "1\n"

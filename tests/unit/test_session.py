@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from inferlake.errors import EngineError, JavaMissing
 from inferlake.session import Sessions, has_java, java_command, machine_memory, require_java
 
 GIB = 2**30
+
+# Before they are replaced.
+CONNECT_SESSION, SPARK_SESSION = session._connect_session, session._spark_session
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +103,68 @@ def test_an_unknown_engine_is_refused_with_those_there_are() -> None:
     name: Any = "flink"
     with pytest.raises(EngineError, match="no engine 'flink': choose one of auto, spark, sail"):
         Sessions(name)
+
+
+# --- servers that are not there -----------------------------------------------------------------
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "_STARTING", 0)
+
+
+@pytest.fixture
+def no_jvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Java that is found, and that nothing may start."""
+    monkeypatch.setattr(session, "require_java", lambda: None)
+    monkeypatch.setattr(session, "_child_errors_to", lambda _: pytest.fail("a JVM was started"))
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_connect_server_that_is_not_there_is_told(free_port: int) -> None:
+    url = f"sc://127.0.0.1:{free_port}"
+    with pytest.raises(EngineError, match=f"no Spark Connect server answers at {url} .*: start it"):
+        CONNECT_SESSION(url)
+
+
+def test_what_is_no_connect_address_is_told() -> None:
+    with pytest.raises(EngineError, match="sc://host/path: no address of a Spark Connect server"):
+        CONNECT_SESSION("sc://host/path")
+
+
+@pytest.mark.usefixtures("impatient", "no_jvm")
+def test_a_master_that_is_not_there_is_told_before_a_jvm_starts(free_port: int) -> None:
+    master = f"spark://127.0.0.1:{free_port},127.0.0.1:{free_port}"
+    with pytest.raises(EngineError, match=f"no Spark master answers at {master} .*: start it"):
+        SPARK_SESSION(master, ())
+
+
+@pytest.mark.usefixtures("impatient")
+def test_one_master_of_several_is_enough(free_port: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        port = there.getsockname()[1]
+        session._require_master(f"spark://127.0.0.1:{free_port},127.0.0.1:{port}")
+
+
+def test_a_start_that_fails_is_told_without_the_stack_of_the_jvm(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("INFO fine\njava.net.BindException: taken\n\tat a.Error.c(B.java:1)\n")
+    failed = RuntimeError(
+        "An error occurred while calling X.\n: org.Wrong: cause\n\tat a.B.c(B.java:1)"
+    )
+    assert session._start_failure(failed, log) == (
+        "Spark could not start: org.Wrong: cause; java.net.BindException: taken; its own words are"
+        f" in {log}"
+    )
+    assert "\n" not in session._start_failure(RuntimeError(), tmp_path / "none")
 
 
 # --- Java ---------------------------------------------------------------------------------------
