@@ -22,7 +22,17 @@ class Bad:
         place = self.address if self.line is None else f"{self.address}:{self.line}"
         if self.line is not None and self.column is not None:
             place += f":{self.column}"
-        return f"{place}: {self.message}" + (f"\n    {self.text}" if self.text else "")
+        shown = f"{place}: {printable(self.message)}"
+        return f"{shown}\n    {printable(self.text)}" if self.text else shown
+
+
+def printable(text: str) -> str:
+    r"""Return `text` without what a terminal would obey rather than show.
+
+    >>> printable("tab\there, bell\x07, é, 蓝")
+    'tab\there, bell\\x07, é, 蓝'
+    """
+    return "".join(c if c.isprintable() or c == "\t" else ascii(c)[1:-1] for c in text)
 
 
 def locate(bad: Bad, file: InputFile) -> Bad:

@@ -31,7 +31,7 @@ from inferlake.input.split import line_sql, split_lines
 from inferlake.input.times import time_term
 from inferlake.parquet import DataFile
 from inferlake.paths import Place
-from inferlake.progress import Progress
+from inferlake.progress import Progress, counted
 from inferlake.session import Engine, is_engine_failure, union
 from inferlake.terms import TermHash, is_canonical_sql
 
@@ -495,6 +495,6 @@ def _parsed_columns(hash: TermHash) -> list[str]:
 
 
 def _refusal(bad: tuple[Bad, ...], count: int) -> str:
-    more = f"\n({count - 1} more bad statements)" if count > 1 else ""
+    more = f"\n({counted(count - 1, 'more bad statement')})" if count > 1 else ""
     advice = "Nothing was changed. Mend the input, or leave it out with --on-error skip."
     return f"{bad[0]}{more}\n{advice}"

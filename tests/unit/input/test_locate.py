@@ -70,3 +70,8 @@ def test_a_place_is_shown_as_far_as_it_is_known() -> None:
     assert str(Bad("/a.nt", 3, 7, "text", "wrong")) == "/a.nt:3:7: wrong\n    text"
     assert str(Bad("/a.nt", 3, None, None, "wrong")) == "/a.nt:3: wrong"
     assert str(Bad("/a.nt", None, None, None, "wrong")) == "/a.nt: wrong"
+
+
+def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+    bad = Bad("a.nt", 1, 2, "\x1b[31m red \x07", "no \x00 here")
+    assert str(bad) == "a.nt:1:2: no \\x00 here\n    \\x1b[31m red \\x07"
