@@ -44,6 +44,18 @@ class Choice:
         return Choice("rebuild", f"{self.algorithm} was not done after {rounds} rounds")
 
 
+def deeper(known: int, rounds: int) -> int:
+    """Return how many rounds it takes to derive everything, once an addition took some `rounds`.
+
+    Up to twice as many as are `known` say nothing: what little is new comes by rules one after
+    another. (On LUBM(5) under owl-horst everything took 5 rounds, and 100 facts more took 8.)
+
+    >>> deeper(5, 8), deeper(5, 11), deeper(0, 2)
+    (5, 11, 2)
+    """
+    return rounds if rounds > 2 * known else known
+
+
 def choose(
     asked: Algorithm, base: Snapshot, before: Program, after: Program, removed: int, depth: int
 ) -> Choice:

@@ -14,7 +14,7 @@ from inferlake.evaluate.blocks import Block, Scratch, Without, difference_sql
 from inferlake.evaluate.lasting import FOREVER_SQL
 from inferlake.evaluate.queries import Queries
 from inferlake.evaluate.sets import Work
-from inferlake.maintain.choice import Choice, choose
+from inferlake.maintain.choice import Choice, choose, deeper
 from inferlake.maintain.derive import Deriver
 from inferlake.maintain.expiries import Expiries, read_expiries
 from inferlake.maintain.repair import Repair
@@ -124,7 +124,7 @@ class PermanentRepair:
         deriver = self.deriver(self.after)
         closure = deriver.close(self.scratch, stored, given, under=self.kept)
         fresh = (*given, *closure.fixpoint.new)
-        depth = max(self.repair.depth(self.base), len(closure.rounds))
+        depth = deeper(self.repair.depth(self.base), len(closure.rounds))
         return Permanent((*stored, *fresh), gone, fresh, work, depth)
 
     def _rebuilt(self, found: Touched) -> Permanent:

@@ -20,7 +20,7 @@ from inferlake.evaluate.fixpoint import Limits
 from inferlake.evaluate.report import Contradiction, Round
 from inferlake.evaluate.retract import Retracted, Retraction
 from inferlake.evaluate.sets import OutOfRounds, Work
-from inferlake.maintain.choice import Choice, choose
+from inferlake.maintain.choice import Choice, choose, deeper
 from inferlake.maintain.derive import AddedBlock, Derivation, Deriver, TableScratch
 from inferlake.maintain.rules import ChosenRules
 from inferlake.parquet import DataFile
@@ -185,7 +185,7 @@ class Repair:
         sound = self.store.facts.table.last_said(base, SOUND) is True
         if added.rows or kept.rules != after.rules:
             closure = deriver.close(scratch, stored, [added], under=kept)
-            derived, depth = closure.derived, max(depth, len(closure.rounds))
+            derived, depth = closure.derived, deeper(depth, len(closure.rounds))
             # Before it is published: the files of a closure that is written again go with that.
             broken, more = closure.contradictions(SHOWN, sound=sound)
             actions += self._published(deriver, scratch, closure, version)
