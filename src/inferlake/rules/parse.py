@@ -54,10 +54,16 @@ def parse(text: str, file: str = "rules") -> Program:
 
 
 def _lines(text: str, file: str) -> Iterator[Any]:
+    wrong: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):  # splitlines also breaks inside literals
         words = line.strip()
         if words and not words.startswith(("%", "#", "//")):
-            yield from _parsed("line", line, file, PREFIXES, number)
+            try:
+                yield from _parsed("line", line, file, PREFIXES, number)
+            except RuleError as exc:  # go on, to tell of the other lines too
+                wrong.append(str(exc))
+    if wrong:
+        raise RuleError("\n".join(wrong))
 
 
 def _parsed(start: str, text: str, file: str, prefixes: dict[str, str], line: int) -> list[Any]:

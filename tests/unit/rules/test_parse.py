@@ -343,6 +343,14 @@ def test_errors_name_their_place_and_remedy(text: str, start: str) -> None:
     assert error(text).startswith(start)
 
 
+def test_all_wrong_lines_of_vlog_are_told_at_once() -> None:
+    told = error("p(a) :- q(A)\nq(1)\np(A) :- q(A) r(A)\n", "f.dlog")
+    assert [line.split()[:2] for line in told.splitlines()] == [
+        ["R106", "f.dlog:1:3:"],
+        ["R101", "f.dlog:3:14:"],
+    ]
+
+
 def test_all_statements_that_are_wrong_are_told_at_once() -> None:
     wrong = ["p(a) :- q(A) .", "p(?x) :- r(?x, rdf:type, no:c) .", "p(?x) :- not q(?x) ."]
     told = error("\n".join(wrong))
