@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,18 @@ def absolute(path: str | os.PathLike[str]) -> str:
         return text.rstrip("/")
     # abspath rather than absolute(): `x/../a.nt` and `a.nt` are one file, with one scope.
     return os.path.abspath(Path(text.removeprefix("file://")).expanduser())  # noqa: PTH100
+
+
+def require_writable(folder: Path, *, purpose: str, option: str) -> None:
+    """Raise `InputError` unless files can be written into a local folder. Makes the folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as exc:
+        raise InputError(
+            f"{folder}: no folder for {purpose}: {exc.strerror}; name another by {option}"
+        ) from exc
 
 
 @dataclass(frozen=True)

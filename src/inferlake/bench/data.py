@@ -19,6 +19,7 @@ from inferlake.bench.process import Case, measured
 from inferlake.errors import EngineError, InputError
 from inferlake.generate.lubm_schema import lubm_ontology
 from inferlake.generate.lubm_triples import PREFIXES
+from inferlake.paths import require_writable
 
 # DynamiTE's names, in the order of the paper's table.
 UPDATES = ("update1", "update2", "update3", "update4", "university", "2universities")
@@ -51,14 +52,7 @@ class Data:
 
     def check(self) -> None:
         """Raise `InputError` unless data can be made in the folder. Makes the folder."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.folder):
-                pass
-        except OSError as exc:
-            raise InputError(
-                f"{self.folder}: no folder for data: {exc.strerror}; name another by --data"
-            ) from exc
+        require_writable(self.folder, purpose="data", option="--data")
 
     def ontology(self) -> Path:
         """Return the file of the benchmark's schema."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inferlake.errors import InputError
+from inferlake.paths import require_writable
 
 FORMATS = ("png", "svg")
 
@@ -52,12 +52,7 @@ def require_matplotlib() -> None:
 def require_folder(folder: Path) -> None:
     """Raise `InputError` unless plots can be drawn, and drawn there. Makes the folder."""
     require_matplotlib()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as exc:
-        raise InputError(f"{folder}: no folder for plots: {exc.strerror}; name another") from exc
+    require_writable(folder, purpose="plots", option="--plot")
 
 
 def write(plots: Iterable[Plot], folder: Path) -> list[Path]:
