@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from inferlake.engines.machine import has_java
 from inferlake.kb import KnowledgeBase
-from inferlake.session import Engine, Sessions, has_java
+from inferlake.session import Engine, Sessions
 
 # Tests are many small plans: the JVM's second compiler would cost more time than it saves.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")

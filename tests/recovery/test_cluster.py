@@ -18,7 +18,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from inferlake.session import has_java
+from inferlake.engines.machine import has_java
 
 _SPARK_HOME = Path(pyspark.__file__).parent
 _START_SECONDS = 60

@@ -9,7 +9,8 @@ import pytest
 
 _INTERRUPT = """
 import os, signal, threading, time
-from inferlake.session import Sessions, _listens
+from inferlake.engines.sail import _listens
+from inferlake.session import Sessions
 
 def sail():
     return Sessions("sail").for_reading().session

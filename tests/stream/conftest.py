@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from inferlake.engines.machine import has_java
 from inferlake.evaluate.reference import closure
 from inferlake.input import arrived
 from inferlake.kb import KnowledgeBase
 from inferlake.rules.load import compiled, read_rules
 from inferlake.rules.model import TRIPLE
-from inferlake.session import Sessions, has_java
+from inferlake.session import Sessions
 from inferlake.stream.batch import Batch
 from inferlake.stream.report import BatchReport
 from inferlake.stream.spool import Message, spooled

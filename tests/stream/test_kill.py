@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from inferlake.engines.machine import has_java
 from inferlake.kb import KnowledgeBase
-from inferlake.session import has_java
 
 from .conftest import SUB_CLASS, TYPE, Triple, assert_right, line, name, put
 

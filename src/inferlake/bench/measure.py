@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from inferlake.bench.record import Row
+from inferlake.engines.machine import peak_memory
 from inferlake.kb import KnowledgeBase
 from inferlake.maintain import ChangeReport
-from inferlake.session import Sessions, peak_memory
+from inferlake.session import Sessions
 
 
 @contextmanager

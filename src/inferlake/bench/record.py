@@ -14,8 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from inferlake.engines.machine import cores, machine_memory
 from inferlake.errors import InputError
-from inferlake.session import cores, machine_memory
 
 FORMAT = 1
 

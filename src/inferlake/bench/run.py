@@ -13,9 +13,9 @@ from inferlake.bench import materialize, scale, stream, updates
 from inferlake.bench.options import Options, StreamOptions
 from inferlake.bench.record import Recording, Row, is_wrong
 from inferlake.bench.tables import Table
+from inferlake.engines.machine import require_java
 from inferlake.errors import JavaMissing
 from inferlake.progress import counted
-from inferlake.session import require_java
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from inferlake.bench.measure import store
 from inferlake.bench.process import Case
 from inferlake.bench.record import Row
 from inferlake.bench.tables import Table, grouped, ratio, spread
-from inferlake.session import has_java
+from inferlake.engines.machine import has_java
 
 # The first of them finds nothing in the page cache.
 _TIMES = 6

@@ -9,11 +9,12 @@ from uuid import uuid4
 
 import pyarrow.fs as pafs
 
+from inferlake.engines.machine import cores
 from inferlake.errors import EngineError, InputError
 from inferlake.generate.lubm_plan import FILE, Extent, lubm_lines
 from inferlake.generate.lubm_schema import lubm_ontology
 from inferlake.paths import Place, is_remote, place
-from inferlake.session import cores, is_engine_failure
+from inferlake.session import is_engine_failure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

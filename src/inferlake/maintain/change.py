@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
+from inferlake.engines.machine import peak_memory
 from inferlake.errors import Conflict
 from inferlake.input import Staged, stage
 from inferlake.maintain.asked import Change, Source
@@ -24,7 +25,7 @@ from inferlake.maintain.windows import WindowRepair
 from inferlake.paths import Place
 from inferlake.progress import Progress, Stopwatch
 from inferlake.rules.load import compiled, read_rules
-from inferlake.session import Engine, peak_memory
+from inferlake.session import Engine
 from inferlake.store.facts import Candidates, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import ordered, place_facts

@@ -13,8 +13,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from inferlake.engines.connect import connect
+from inferlake.engines.machine import resident_memory
+from inferlake.engines.sail import start_sail
 from inferlake.errors import EngineError
-from inferlake.session import Sessions, connect, resident_memory, start_sail
+from inferlake.session import Sessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,0 +1,1 @@
+"""How the engines start, and what this machine has for them; `inferlake.session` chooses."""
