@@ -7,21 +7,30 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from inferlake import maintain
+from inferlake.arguments import (
+    LayerChoice,
+    Moment,
+    layers_of,
+    listed,
+    milliseconds,
+    names_of,
+    skips_bad,
+    source_of,
+    transaction_of,
+    window_of,
+)
 from inferlake.errors import InputError, StoreError
 from inferlake.evaluate.fixpoint import Limits
 from inferlake.export import export, export_patch
-from inferlake.input import FRAME, discover
 from inferlake.maintain import (
     ALGORITHMS,
     Algorithm,
     Change,
     ChangeReport,
-    Source,
     VerifyReport,
-    Window,
 )
 from inferlake.maintain.changes import Changes, changes, followed
 from inferlake.maintain.derive import Derivation
@@ -35,12 +44,11 @@ from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
 from inferlake.rules.load import NONE, compiled, read_rules
 from inferlake.session import Engine, EngineName, Sessions, union
-from inferlake.store import ARRANGING, LAYERS, Layer, Store, VersionInfo
+from inferlake.store import ARRANGING, LAYERS, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
 from inferlake.store.facts import TRIPLE, TRIPLE_ARITY, argument_columns
 from inferlake.store.failures import explained
 from inferlake.store.layout import RDF_TYPE
-from inferlake.store.store import RESERVED
 from inferlake.store.table import Snapshot
 from inferlake.store.until import clock, is_until
 from inferlake.store.vacuum import Vacuumed, vacuum
@@ -49,17 +57,9 @@ from inferlake.terms import FULL, TermHash
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from inferlake.arguments import Inputs
     from inferlake.stream import Stream, Trigger
     from inferlake.stream.options import OnError
-
-    Path = str | os.PathLike[str]
-    # Paths, one or several, or a DataFrame of triples.
-    Inputs = Path | Sequence[Path] | DataFrame | None
-
-LayerChoice = Literal["all", "asserted", "derived"]
-
-# A time: a datetime with its time zone, or milliseconds since 1970.
-Moment = datetime | int
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class KnowledgeBase:
         options: Options | None = None,
         hash: TermHash = FULL,
     ) -> None:
-        self._rules = None if rules is None else _names(rules)
+        self._rules = None if rules is None else names_of(rules)
         self._options = options or Options()
         self._sessions = Sessions(engine, spark, master, dict(conf or {}))
         self._progress = progress or Silent()
@@ -195,17 +195,17 @@ class KnowledgeBase:
         further fails and changes nothing. `count` also counts what each round derives before
         repetitions are dropped.
         """
-        skips = _skips(on_error)
+        skips = skips_bad(on_error)
         # A list is what PySpark's readers take.
         named = [i for item in inputs for i in (item if isinstance(item, list) else [item])]
         if not named:
             raise InputError("nothing to load: name a file, a folder, a glob or a DataFrame")
         return self._apply(
             Change(
-                add=_source(named, format),
+                add=source_of(named, format),
                 operation="load",
                 skip_bad=skips,
-                transaction=_checked(transaction),
+                transaction=transaction_of(transaction),
                 how=self._how(rules, max_rounds, max_facts, count=count),
             )
         )
@@ -243,9 +243,9 @@ class KnowledgeBase:
         default the present. It goes when the clock of the store is advanced that far, by `expire`
         or, before anything else is done, to `now`.
         """
-        lasting = _window(window, at, time_column, add, patch)
+        lasting = window_of(window, at, time_column, add, patch)
         sources = {
-            name: _source(_listed(given), format, name)
+            name: source_of(listed(given), format, name)
             for name, given in (("add", add), ("remove", remove), ("patch", patch))
         }
         if not any(source.files for source in sources.values()) and rules is None:
@@ -259,8 +259,8 @@ class KnowledgeBase:
                 remove=sources["remove"],
                 patch=sources["patch"],
                 operation="update",
-                skip_bad=_skips(on_error),
-                transaction=_checked(transaction),
+                skip_bad=skips_bad(on_error),
+                transaction=transaction_of(transaction),
                 how=self._how(rules, max_rounds, max_facts, count=count, algorithm=algorithm),
                 window=lasting,
                 clock=None if now is None else milliseconds(now),
@@ -277,7 +277,7 @@ class KnowledgeBase:
         """
         time = milliseconds(datetime.now(UTC) if now is None else now)
         return self._apply(
-            Change(operation="expire", clock=time, transaction=_checked(transaction))
+            Change(operation="expire", clock=time, transaction=transaction_of(transaction))
         )
 
     def change_rules(
@@ -290,11 +290,11 @@ class KnowledgeBase:
         """Add and remove rules, by the names that `rules` gives, as one new version."""
         there = self._store.rules_at(self._snapshot()) or ()
         known = ", ".join(text.name for text in there) or "none"
-        if not _names(add) and not _names(remove):
+        if not names_of(add) and not names_of(remove):
             raise InputError(f"nothing to change: name rules to add or to remove; it has: {known}")
-        if NONE in _names(add):
+        if NONE in names_of(add):
             raise InputError(f"none stands for no rules: remove those there are ({known}) instead")
-        rules = RuleChange(read_rules(_names(add)), _names(remove))
+        rules = RuleChange(read_rules(names_of(add)), names_of(remove))
         compiled(rules.of(there))  # before any work
         return self._apply(
             Change(
@@ -315,7 +315,7 @@ class KnowledgeBase:
         if algorithm not in ALGORITHMS:
             raise InputError(f"no algorithm {algorithm!r}: choose {', '.join(ALGORITHMS)}")
         return Derivation(
-            self._rules if rules is None else _names(rules),
+            self._rules if rules is None else names_of(rules),
             Limits(max_rounds, max_facts),
             replace(self._options, counted=count),
             algorithm,
@@ -414,7 +414,7 @@ class KnowledgeBase:
         """
         start = self._snapshot().version if from_version is None else from_version
         engine = self._sessions.for_reading
-        return followed(self._store, engine, start, _layers(layer), poll=poll, until=until)
+        return followed(self._store, engine, start, layers_of(layer), poll=poll, until=until)
 
     def follow_patches(
         self,
@@ -438,7 +438,7 @@ class KnowledgeBase:
             return sessions.for_reading()
 
         start = self._snapshot().version if from_version is None else from_version
-        layers = _layers(layer)
+        layers = layers_of(layer)
         try:
             for found in followed(self._store, engine, start, layers, poll=poll, until=until):
                 yield self._exported(found, sessions.for_reading())
@@ -472,7 +472,7 @@ class KnowledgeBase:
         earlier = self._store.snapshot(start)
         if start > later.version:
             raise InputError(f"version {start} is later than {later.version}: swap them")
-        return changes(self._store, self._sessions.for_reading(), earlier, later, _layers(layer))
+        return changes(self._store, self._sessions.for_reading(), earlier, later, layers_of(layer))
 
     def _before(self, later: Snapshot) -> int:
         """Return the version before the last change, behind which files may have been arranged."""
@@ -512,7 +512,7 @@ class KnowledgeBase:
     def _encoded(self, engine: Engine, snapshot: Snapshot, layer: LayerChoice = "all") -> DataFrame:
         frames = [
             self._store.facts.live(engine, snapshot, one).selectExpr(*"spo", f"'{one}' AS layer")
-            for one in _layers(layer)
+            for one in layers_of(layer)
         ]
         return union(frames)
 
@@ -681,107 +681,11 @@ class KnowledgeBase:
             )
 
 
-def _names(rules: str | Sequence[str]) -> tuple[str, ...]:
-    return (rules,) if isinstance(rules, str) else tuple(rules)
-
-
-def _layers(layer: LayerChoice) -> tuple[Layer, ...]:
-    if layer not in ("all", *LAYERS):
-        raise InputError(f"no layer {layer!r}: choose all, {' or '.join(LAYERS)}")
-    return LAYERS if layer == "all" else (layer,)
-
-
-def _listed(inputs: Any) -> list[Any]:
-    if inputs is None:
-        return []
-    return list(inputs) if isinstance(inputs, list | tuple) else [inputs]
-
-
-def _source(inputs: list[Any], format: str | None, role: str = "add") -> Source:
-    """Return the one DataFrame, or the files, that inputs name."""
-    frames = [item for item in inputs if hasattr(item, "sparkSession")]
-    if frames and len(inputs) > 1:
-        raise InputError("give a DataFrame alone: it becomes a version of its own")
-    for item in inputs:
-        if not isinstance(item, str | os.PathLike) and item not in frames:
-            raise InputError(
-                f"a {type(item).__name__} is no input: give paths, or a PySpark DataFrame"
-                " (session.createDataFrame makes one of a pandas frame)"
-            )
-    if frames and role == "patch":
-        raise InputError("a patch is a file; give DataFrames as add and remove")
-    if frames:
-        return Source((FRAME,), frames[0])
-    return Source(discover(inputs, format, changes=role == "patch") if inputs else ())
-
-
-def milliseconds(moment: Moment) -> int:
-    """Return a time in milliseconds since 1970.
-
-    >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1, 500_000, UTC)), milliseconds(7)
-    (1500, 7)
-    """
-    if isinstance(moment, int) and not isinstance(moment, bool):
-        return moment
-    if not isinstance(moment, datetime):
-        raise InputError(f"{moment!r} is no time: give a datetime, or milliseconds since 1970")
-    if moment.tzinfo is None:
-        raise InputError(
-            f"{moment} has no time zone: write for example datetime.now(UTC), or milliseconds"
-        )
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-
-
-def _window(
-    window: timedelta | None,
-    at: Moment | None,
-    time_column: str | None,
-    add: Inputs,
-    patch: Inputs,
-) -> Window | None:
-    """Return how long additions stand, or None if for ever."""
-    if window is None:
-        if at is not None or time_column is not None:
-            raise InputError(
-                "a time of events is of use with a window only: give one too, window=… or"
-                " --window 10m"
-            )
-        return None
-    lasting = Window.of(window)
-    if not (_listed(add) or _listed(patch)):
-        raise InputError("a window is for what is added: say what to add, or a patch")
-    if time_column is not None and (at is not None or not hasattr(add, "sparkSession")):
-        raise InputError(
-            "a time_column is that of the DataFrame to add, which then has the times of all its"
-            " rows; for files, give at=…"
-        )
-    when = milliseconds(datetime.now(UTC) if at is None else at)
-    return replace(lasting, at=when)
-
-
 def _other_facts(snapshot: Snapshot) -> int:
     """Return how many facts of other relations than triples a version has, without reading them."""
     relations = (file.partition["relation"] for file in snapshot.files)
     others = {name for name in relations if name != TRIPLE and not is_until(name)}
     return live_rows(f for f in snapshot.files if f.partition["relation"] in others)
-
-
-def _skips(on_error: str) -> bool:
-    if on_error not in ("fail", "skip"):
-        raise InputError(f"on_error is fail or skip, not {on_error!r}")
-    return on_error == "skip"
-
-
-def _checked(transaction: Any) -> tuple[str, int] | None:
-    match transaction:
-        case None:
-            return None
-        case (str(name), int()) if name.startswith(RESERVED):
-            raise InputError(f"a transaction's name must not begin with {RESERVED}: take another")
-        case (str(name), int(number)):
-            return name, number
-        case _:
-            raise InputError("a transaction is a name and a number, for example ('nightly', 17)")
 
 
 def open(
