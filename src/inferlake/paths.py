@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import suppress
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,8 +14,9 @@ import pyarrow.fs as pafs
 
 from inferlake.errors import InputError
 
-# So often a folder is deleted in which others delete files, too.
+# So often a folder is deleted in which others are at work, with so many seconds between.
 _ATTEMPTS = 100
+_PAUSE = 0.01
 
 
 def is_remote(path: str) -> bool:
@@ -79,13 +80,22 @@ class Place:
         return sorted(files, key=lambda f: f.path)
 
     def remove(self) -> None:
-        """Delete the folder with all below it; what is not there is no error."""
-        for _ in range(_ATTEMPTS):
-            # An engine that was interrupted deletes what it had begun to write, at the same time.
-            with suppress(FileNotFoundError):
+        """Delete the folder with all below it; what is not there is no error.
+
+        An engine that was interrupted may at the same time delete what it had begun to write, or
+        still write a file: so what fails is tried again, for a second.
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
                 if self.info().type == pafs.FileType.Directory:
                     self.filesystem.delete_dir(self.path)
                 return
+            except PermissionError:
+                raise
+            except OSError:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                time.sleep(_PAUSE)
 
     def remove_if_empty(self) -> None:
         """Delete a local folder unless something is in it; a cloud has no empty folders."""

@@ -41,9 +41,16 @@ def _run(script: str) -> str:
     return done.stdout
 
 
-def test_sail_goes_on_after_an_interrupt() -> None:
-    script = "s = sail(); print(one(s), interrupted(), one(s), sail() is s)"
-    assert _run(script) == "1 True 1 True\n"
+@pytest.mark.parametrize("loaded", ["", "import inferlake.engines.channel"])
+def test_sail_goes_on_after_an_interrupt(loaded: str) -> None:
+    # With all modules loaded before, Sail is still starting when its session is there.
+    script = "s = sail(); print(interrupted(), one(s), interrupted(), one(s), sail() is s)"
+    assert _run(f"{loaded}\n{script}") == "True 1 True 1 True\n"
+
+
+def test_a_server_that_was_told_to_stop_is_replaced() -> None:
+    script = "s = sail(); s._inferlake_server.stop(); print(sail() is s, one(sail()))"
+    assert _run(script) == "False 1\n"
 
 
 def test_a_sail_that_an_interrupt_stopped_is_replaced() -> None:
@@ -96,12 +103,12 @@ from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableI
 class Never:
     def submit(self, _):
         return concurrent.futures.Future()
+session = sail()
 Responses._release_thread_pool = Never()
 class Stop(BaseException):
     pass
 def stop(*_):
     raise Stop
-session = sail()
 signal.signal(signal.SIGINT, stop)
 out = pathlib.Path(tempfile.mkdtemp()) / "rows"
 def written():
@@ -115,6 +122,33 @@ threading.Thread(target=interrupt).start()
 try:
     rows.write.parquet(str(out))
 except Stop:
+    place(out).remove()
+time.sleep(2)
+print(out.exists(), one(sail()))
+"""
+    assert _run(script) == "False 1\n"
+
+
+@pytest.mark.slow
+def test_an_interrupt_stops_a_query_that_the_server_has_not_heard_of() -> None:
+    # A server forgets an interrupt of what it does not know: it must be told again.
+    script = """
+import pathlib, tempfile
+from inferlake.engines import channel
+from inferlake.paths import place
+session = sail()
+sent = channel._Responses._next
+def late(self):
+    threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    time.sleep(0.3)
+    return sent(self)
+out = pathlib.Path(tempfile.mkdtemp()) / "rows"
+rows = session.range(10**9).selectExpr("id", "sha2(CAST(id AS STRING), 256) AS hash")
+channel._Responses._next = late
+try:
+    rows.write.parquet(str(out))
+except KeyboardInterrupt:
+    channel._Responses._next = sent
     place(out).remove()
 time.sleep(2)
 print(out.exists(), one(sail()))

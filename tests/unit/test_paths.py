@@ -8,7 +8,7 @@ import pyarrow.fs as pafs
 import pytest
 
 from inferlake.errors import InputError
-from inferlake.paths import absolute, is_remote, place
+from inferlake.paths import Place, absolute, is_remote, place
 
 
 @pytest.mark.parametrize("path", ["s3://bucket/kb", "gs://b/k", "abfss://c@a/k", "hdfs://h:1/x"])
@@ -59,6 +59,28 @@ def test_a_folder_is_removed_with_all_below_and_nothing_is_no_error(tmp_path: Pa
     place(folder).remove()
     place(folder).remove()
     assert not folder.exists()
+
+
+def test_a_folder_that_somebody_still_writes_to_is_removed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    listed = Place.info
+
+    def meanwhile(self: Place) -> pafs.FileInfo:
+        """What an engine does that was just interrupted: write, and delete what was listed."""
+        found = listed(self)
+        if not written:
+            written.append("once")
+            (folder / "late").touch()
+            raise OSError(39, "Directory not empty")
+        return found
+
+    written: list[str] = []
+    monkeypatch.setattr(Place, "info", meanwhile)
+    place(folder).remove()
+    assert written and not folder.exists()
 
 
 def test_free_space_is_known_before_the_folder_exists(tmp_path: Path) -> None:

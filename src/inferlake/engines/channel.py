@@ -7,8 +7,12 @@ later call waits for it for ever. So other threads call gRPC for the main one, w
 
 from __future__ import annotations
 
+import _thread
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -16,11 +20,14 @@ from typing import Any
 import grpc
 from grpc.experimental import ChannelOptions
 from pyspark.sql.connect.client import DefaultChannelBuilder
+from pyspark.sql.connect.client.reattach import ExecutePlanResponseReattachableIterator
 from pyspark.sql.connect.proto import InterruptRequest
 from pyspark.sql.connect.proto.base_pb2_grpc import SparkConnectServiceStub
 
-# So many seconds a server has for stopping a query, before whoever interrupted it goes on.
-_PATIENCE = 5
+# So many seconds a server has for stopping a query, before whoever interrupted it goes on, and so
+# many pass before it is told again: it may hear of that before it hears of the query.
+_PATIENCE = 5.0
+_AGAIN = 0.1
 
 
 class Builder(DefaultChannelBuilder):
@@ -87,14 +94,20 @@ class _Responses:
     """The responses to a query or command, which is stopped if the wait for one is broken off."""
 
     def __init__(self, begin: Any, stub: Any, request: Any, how: dict[str, Any]) -> None:
-        self._stub, self._request, self._how = stub, request, how
-        self._responses: Any = _apart(begin, self._stop)(request, **how)
+        self._begin, self._stub, self._request, self._how = begin, stub, request, how
+        self._responses: Any = None
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
-        return _apart(self._responses.__next__, self._stop)()
+        return _apart(self._next, self._stop)()
+
+    def _next(self) -> Any:
+        # Sent not before the first response is waited for: one wait, which one stop puts an end to.
+        if self._responses is None:
+            self._responses = self._begin(self._request, **self._how)
+        return next(self._responses)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._responses, name)
@@ -103,7 +116,7 @@ class _Responses:
         # gRPC takes locks when it forgets a query, too.
         _forget(self.__dict__.pop("_responses", None))
 
-    def _stop(self, ended: Callable[[float], object]) -> None:
+    def _stop(self, ended: Callable[[float], bool]) -> None:
         """Have the server stop the query, and wait until it has.
 
         What is half written is deleted next, and must not be written on. PySpark would only send
@@ -117,36 +130,54 @@ class _Responses:
             interrupt_type=InterruptRequest.INTERRUPT_TYPE_OPERATION_ID,
             operation_id=request.operation_id,
         )
+        tell = _apart(self._stub.Interrupt)
+        until = time.monotonic() + _PATIENCE
+        over = False
         # A server that has gone writes no more; one that does not answer cannot be helped.
-        with suppress(grpc.RpcError, Empty):
-            _apart(self._stub.Interrupt)(interrupt, timeout=_PATIENCE, **self._how)
-            ended(_PATIENCE)
+        with suppress(grpc.RpcError):
+            while not over and time.monotonic() < until:
+                tell(interrupt, timeout=_PATIENCE, **self._how)
+                over = ended(_AGAIN)
+            # What ended the wait may have been a response, and the first the server heard of it.
+            tell(interrupt, timeout=_PATIENCE, **self._how)
 
 
 def _apart(
-    call: Callable[..., Any], stop: Callable[[Callable[[float], object]], None] | None = None
+    call: Callable[..., Any], stop: Callable[[Callable[[float], bool]], None] | None = None
 ) -> Callable[..., Any]:
     """Return a function that does `call` outside the main thread, for some 50 microseconds more.
 
-    If the main thread is interrupted meanwhile, `stop` is called, with a function that waits so
-    many seconds for the call to end, or raises `Empty`.
+    If the main thread is interrupted meanwhile, `stop` is called, with a function that waits up to
+    so many seconds for the call to end, and tells whether it has.
     """
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        if threading.current_thread() is not threading.main_thread():
-            return call(*args, **kwargs)  # no handler of a signal runs here
-        helper = _helper()
+        # No handler of a signal runs in other threads; and none of those runs when Python ends.
+        if threading.current_thread() is not threading.main_thread() or sys.is_finalizing():
+            return call(*args, **kwargs)
         answer: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
         over: SimpleQueue[None] = SimpleQueue()
+
+        def answered() -> None:
+            try:
+                answer.put((call(*args, **kwargs), None))
+            except BaseException as exc:  # whoever waits for it raises it
+                answer.put((None, exc))
+            over.put(None)
+
+        def ended(seconds: float) -> bool:
+            with suppress(Empty):
+                over.get(timeout=seconds)
+                return True
+            return False
+
         try:
-            helper.put((lambda: call(*args, **kwargs), answer, over))
+            _beside(answered)
             result, failure = answer.get()
         except BaseException:
-            helper.put(None)  # nobody knows when it will be free
             if stop is not None:
-                stop(lambda seconds: over.get(timeout=seconds))
+                stop(ended)
             raise
-        _IDLE.append(helper)
         if failure is None:
             return result
         try:
@@ -159,34 +190,56 @@ def _apart(
 
 def _forget(responses: Any) -> None:
     """Drop what may be the last reference to responses outside the main thread."""
-    if responses is None or threading.current_thread() is not threading.main_thread():
-        return
-    with suppress(RuntimeError):  # no thread starts any more when Python ends
-        helper = _helper()
-        helper.put((responses.cancel, SimpleQueue(), SimpleQueue()))
-        _IDLE.append(helper)
+    here = threading.current_thread() is threading.main_thread()
+    if responses is not None and here and not sys.is_finalizing():
+        _beside(responses.cancel)
 
 
-# What threads that wait for work take it from. The main thread alone uses this: appending and
-# popping are single steps, so that a handler, too, may make calls.
-_IDLE: list[SimpleQueue[Any]] = []
+class _Releases:
+    """Tells servers which responses were read, beside the main thread.
+
+    In place of PySpark's pool, which starts a thread for every query, and whose locks an interrupt
+    may break: then `RuntimeError` is raised in place of the interrupt, or the next query waits.
+    """
+
+    def submit(self, release: Callable[[], None]) -> Future[None]:
+        told: Future[None] = Future()
+
+        def tell() -> None:
+            try:
+                release()
+            finally:
+                told.set_result(None)
+
+        _beside(tell)
+        return told
 
 
-def _helper() -> SimpleQueue[Any]:
-    """Return where a thread that has nothing to do takes work from: a call, and who hears of it."""
-    if _IDLE:
-        return _IDLE.pop()
-    work: SimpleQueue[Any] = SimpleQueue()
-    # A daemon: what a server does not answer must not keep the process from ending.
-    threading.Thread(target=_help, args=(work,), name="inferlake-connect", daemon=True).start()
-    return work
+# A property of PySpark's, of every client in this process.
+ExecutePlanResponseReattachableIterator._release_thread_pool = _Releases()  # type: ignore[assignment]
 
 
-def _help(work: SimpleQueue[Any]) -> None:
-    for call, answer, over in iter(work.get, None):
-        try:
-            answer.put((call(), None))
-        except BaseException as exc:  # whoever waits for it raises it
-            answer.put((None, exc))
-        over.put(None)
-        del call, answer, over  # nothing is kept alive until the next call
+# What threads that wait for work take it from. Appending and popping are single steps, so that any
+# thread, and a handler of a signal, may make calls.
+_IDLE: list[SimpleQueue[Callable[[], object]]] = []
+
+
+def _beside(work: Callable[[], object]) -> None:
+    """Have a thread that has nothing to do, or a new one, do some work."""
+    try:
+        waiting = _IDLE.pop()
+    except IndexError:
+        waiting = SimpleQueue()
+        # Not by `threading`, which waits until it runs, by locks that an interrupt may break. Nor
+        # does what a server leaves unanswered keep the process from ending.
+        _thread.start_new_thread(_help, (waiting,))
+    waiting.put(work)
+
+
+def _help(waiting: SimpleQueue[Callable[[], object]]) -> None:
+    """Do work that comes, one after another. What fails ends the thread, which tells of it."""
+    while True:
+        work = waiting.get()
+        work()
+        del work  # nothing is kept alive until the next call
+        _IDLE.append(waiting)

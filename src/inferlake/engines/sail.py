@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import socket
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -66,9 +70,12 @@ def is_sail_here(session: object) -> bool:
 
 def _listens(server: Any) -> bool:
     """Tell whether a server still takes calls: by itself it does not say that it has stopped."""
+    address = server.listening_address
+    if address is None:  # it was told to
+        return False
     try:
-        socket.create_connection(server.listening_address).close()
-    except ConnectionError:
+        socket.create_connection(address).close()
+    except OSError:
         return False
     return True
 
@@ -76,25 +83,47 @@ def _listens(server: Any) -> bool:
 @cache
 def _started_sail() -> SparkSession:
     """Start the Sail server of this process and return a session on it."""
-    server, address = start_sail()
+    with _interrupts_kept_from_sail():
+        server, address = start_sail()
     session: Any = connect(address)
-    _keep_interrupts_from_sail()
     session.client.set_retry_policies([_soon_given_up()])
     # The server stops when the object is collected: keep it as long as its session.
     session._inferlake_server = server
     return session
 
 
-def _keep_interrupts_from_sail() -> None:
-    """Let Ctrl-C interrupt what Python does, and not end the server beside it.
+# So many seconds Sail has for putting its handler in place; it takes two milliseconds, and does so
+# once in a process.
+_HANDLING = 0.5
 
-    Sail has put a handler before Python's, at which it stops for good: in a notebook whose cell was
-    interrupted, no other would find it. Only the main thread may set handlers, as it does when the
-    server starts there; elsewhere a stopped server is replaced when the next work comes.
+
+@contextmanager
+def _interrupts_kept_from_sail() -> Iterator[None]:
+    """Let Ctrl-C interrupt what Python does, and not end the server that is started meanwhile.
+
+    Soon after it has started Sail puts a handler before Python's, at which it stops for good: in a
+    notebook whose cell was interrupted, no other would find it. Only the main thread may set
+    handlers, as it does when the server starts there; elsewhere a stopped server is replaced when
+    the next work comes.
     """
     handler = signal.getsignal(signal.SIGINT)
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, handler)
+    if handler is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ours = _interrupt_handler()
+    yield
+    until = time.monotonic() + _HANDLING
+    while _interrupt_handler() == ours and time.monotonic() < until:
+        time.sleep(0.001)
+    signal.signal(signal.SIGINT, handler)
+
+
+def _interrupt_handler() -> int | None:
+    """Return the address of what the system calls at an interrupt, which Python does not tell."""
+    # By POSIX the handler is in this structure; with glibc, musl and macOS it comes first.
+    action = ctypes.create_string_buffer(1024)
+    ctypes.CDLL(None).sigaction(signal.SIGINT, None, action)
+    return ctypes.c_void_p.from_buffer(action).value
 
 
 def _soon_given_up() -> Any:

@@ -225,9 +225,11 @@ class Table:
 
     def _is_ours(self, version: int, token: str) -> bool:
         # Where nothing can be read, nobody may take what was written for lost, and delete it.
-        with _store_errors(self.place):
-            entry = DeltaTable(self.place.address, version=version).history(1)[0]
-        return (entry.get(INFO) or {}).get(TOKEN) == token
+        entries = self.history(1)
+        while entries[-1]["version"] > version:  # others have committed since
+            entries = self.history(entries[0]["version"] - version + 1)
+        said = next(entry.get(INFO) for entry in entries if entry["version"] == version)
+        return (said or {}).get(TOKEN) == token
 
     def _checkpoint(self, version: int) -> None:
         """Fold the log now and then, so that opening the table stays quick."""
@@ -238,8 +240,13 @@ class Table:
 
     def history(self, most: int | None = None) -> list[dict[str, Any]]:
         """Return the commits that the log still has, newest first, as deltalake gives them."""
-        with _store_errors(self.place):
-            return DeltaTable(self.place.address).history(most)
+        while True:
+            table = self._newest()._table
+            with _store_errors(self.place), _FOLLOWING:
+                version, found = table.version(), table.history(most)
+            # It lists all that were made, also since, and numbers them down from its own version.
+            if self._stamps(version)[1] is None:
+                return found
 
     def last_said(self, snapshot: Snapshot, key: str) -> Any:
         """Return what the last commit up to `snapshot` that said anything under `key` said."""
@@ -248,13 +255,10 @@ class Table:
         return snapshot._said[key]
 
     def _find_said(self, version: int, key: str) -> Any:
-        # Not asked of the snapshot: the history of one of the past is numbered wrongly.
-        newest = self._newest()._table
-        with _store_errors(self.place):
-            for most in (1, 16, None):  # the newest nearly always knows
-                for entry in newest.history(most):
-                    if entry["version"] <= version and key in (entry.get(INFO) or {}):
-                        return entry[INFO][key]
+        for most in (1, 16, None):  # the newest nearly always knows
+            for entry in self.history(most):
+                if entry["version"] <= version and key in (entry.get(INFO) or {}):
+                    return entry[INFO][key]
         return None
 
     def write(self, frame: DataFrame, *, by: str | None = None) -> tuple[DataFile, ...]:
