@@ -18,6 +18,11 @@ that a reader of the store can see.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class InferlakeError(Exception):
     """Any failure that Inferlake foresees and explains."""
@@ -57,6 +62,16 @@ class RuleError(InferlakeError):
     """Rules that cannot be read, or are not safe."""
 
     exit_code = 5
+
+    # So many statements of a file that are wrong are told, and the others counted.
+    TOLD = 20
+
+    @classmethod
+    def of(cls, wrong: Sequence[str]) -> RuleError:
+        """Return all that is wrong with statements, a line each, as one error."""
+        more = len(wrong) - cls.TOLD
+        rest = [f"and {more:,} more that are wrong; mend these first"] if more > 0 else []
+        return cls("\n".join([*wrong[: cls.TOLD], *rest]))
 
 
 class LimitReached(InferlakeError):

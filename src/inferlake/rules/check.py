@@ -14,7 +14,7 @@ def checked(program: Program) -> Program:
     """Return `program`, or raise one `RuleError` that lists everything wrong with it."""
     wrong = [*_unsafe(program), *_arities(program), *_not_rdf(program)]
     if wrong:
-        raise RuleError("\n".join(wrong))
+        raise RuleError.of(wrong)
     return program
 
 

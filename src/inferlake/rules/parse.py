@@ -63,7 +63,7 @@ def _lines(text: str, file: str) -> Iterator[Any]:
             except RuleError as exc:  # go on, to tell of the other lines too
                 wrong.append(str(exc))
     if wrong:
-        raise RuleError("\n".join(wrong))
+        raise RuleError.of(wrong)
 
 
 def _parsed(start: str, text: str, file: str, prefixes: dict[str, str], line: int) -> list[Any]:
@@ -82,7 +82,7 @@ def _parsed(start: str, text: str, file: str, prefixes: dict[str, str], line: in
                 raise
             wrong.append(str(exc.orig_exc))  # go on, to tell of the other statements too
     if wrong:
-        raise RuleError("\n".join(wrong))
+        raise RuleError.of(wrong)
     return found
 
 

@@ -351,6 +351,14 @@ def test_all_wrong_lines_of_vlog_are_told_at_once() -> None:
     ]
 
 
+@pytest.mark.parametrize("file", ["f.dl", "f.dlog"])
+@pytest.mark.parametrize(("wrong", "code"), [("p{}(a) :- q(A) .", "R106"), ("p{}(?x) .", "R102")])
+def test_of_many_wrong_statements_the_first_are_told(file: str, wrong: str, code: str) -> None:
+    lines = error("\n".join(wrong.format(n) for n in range(30)), file).splitlines()
+    assert len(lines) == 21 and lines[19].startswith(f"{code} {file}:20:")
+    assert lines[20] == "and 10 more that are wrong; mend these first"
+
+
 def test_all_statements_that_are_wrong_are_told_at_once() -> None:
     wrong = ["p(a) :- q(A) .", "p(?x) :- r(?x, rdf:type, no:c) .", "p(?x) :- not q(?x) ."]
     told = error("\n".join(wrong))
