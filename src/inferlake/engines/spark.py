@@ -110,6 +110,8 @@ def _require_master(master: str) -> None:
     Spark would go on asking for a minute and a half, and tell it in forty lines.
     """
     hosts = master.removeprefix("spark://").split(",")
+    if not all(map(_ADDRESS.fullmatch, hosts)):
+        raise EngineError(f"{master}: no address of a Spark master, such as spark://host:7077")
     until = time.monotonic() + STARTING
     while not any(map(_takes_calls, hosts)):
         if time.monotonic() > until:
@@ -118,6 +120,9 @@ def _require_master(master: str) -> None:
                 " the host and the port, which is 7077 unless it was told another"
             )
         time.sleep(0.5)
+
+
+_ADDRESS = re.compile(r"[^\s/:]+:\d{1,5}|\[[^\s/]+\]:\d{1,5}")
 
 
 def _takes_calls(address: str) -> bool:

@@ -53,6 +53,13 @@ def test_a_master_that_is_not_there_is_told_before_a_jvm_starts(free_port: int) 
         spark.spark_session(master, ())
 
 
+@pytest.mark.parametrize("master", ["spark://host", "spark://host:x", "spark://", "spark://a b:1"])
+@pytest.mark.usefixtures("no_jvm")
+def test_what_is_no_address_of_a_master_is_told_at_once(master: str) -> None:
+    with pytest.raises(EngineError, match=f"{master}: no address of a Spark master, such as"):
+        spark.spark_session(master, ())
+
+
 @pytest.mark.usefixtures("impatient")
 def test_one_master_of_several_is_enough(free_port: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as there:
