@@ -84,13 +84,17 @@ def _cells(one: BatchReport) -> dict[str, str]:
         "lines": "again" if one.repeated else f"{one.lines:,}",
         **{name: f"{number:,}" if number else "" for name, number in counts.items()},
         "asserted": f"+{one.added:,} -{one.removed:,}",
-        "derived": f"+{one.derived:,} -{one.withdrawn:,}",
+        "derived": f"{one.gained:+,} rebuilt" if one.rebuilt else _change(one),
         "seconds": f"{one.seconds:.2f}",
         "lag": "" if one.lag is None else _age(one.lag),
         "rows read": f"{one.rows_read:,}",
         "files": f"{one.files_read:,}/{one.files_stored:,}",
         "engine": one.engine,
     }
+
+
+def _change(one: BatchReport) -> str:
+    return f"+{one.derived:,} -{one.withdrawn:,}"
 
 
 def _age(seconds: float) -> str:

@@ -56,6 +56,16 @@ class BatchReport:
         """Return the report as JSON would have it."""
         return asdict(self)
 
+    @property
+    def rebuilt(self) -> bool:
+        """Whether facts that had been derived were derived again: then both counts are of all."""
+        return self.algorithm == "rebuild" and self.withdrawn > 0
+
+    @property
+    def gained(self) -> int:
+        """How many derived facts there are more; less than none if there are fewer."""
+        return self.derived - self.withdrawn
+
     def __str__(self) -> str:
         if self.repeated:
             return f"batch {self.batch}: committed before; still version {self.version}"
@@ -68,7 +78,7 @@ class BatchReport:
         expired = f"expired {self.expired:,}, " if self.expired else ""
         lag = "" if self.lag is None else f", lag {self.lag:.1f} s"
         folded = f"; folded {counted(self.files_folded, 'file')}" if self.files_folded else ""
-        again = " (all of it, by rebuild)" if self.algorithm == "rebuild" and self.withdrawn else ""
+        again = " (all of it, by rebuild)" if self.rebuilt else ""
         return (
             f"batch {self.batch}: {counted(self.lines, 'line')}{bad};"
             f" {expired}asserted +{self.added:,} -{self.removed:,},"
@@ -119,7 +129,10 @@ def batch_report(
 
 @dataclass(frozen=True)
 class StreamReport:
-    """The account of a stream since it started."""
+    """The account of a stream since it started.
+
+    Of a batch that derived everything again, `derived` or `withdrawn` has the difference.
+    """
 
     stream: str
     batches: int
@@ -204,6 +217,10 @@ class Totals:
             self.seconds.append(one.seconds)
         for name in _COUNTED:
             self.sums[name] += getattr(one, name)
+        if one.rebuilt:
+            both = min(one.derived, one.withdrawn)
+            self.sums["derived"] -= both
+            self.sums["withdrawn"] -= both
 
     def report(
         self,
