@@ -72,8 +72,9 @@ def _lines(command: list[str], spec: Mapping[str, Any] | None, *, limit: float) 
         try:
             if spec is not None:
                 # Left open: the child ends itself when this end is gone, however we end.
-                child.stdin.write(json.dumps(spec) + "\n")
-                child.stdin.flush()
+                with contextlib.suppress(BrokenPipeError):  # how it ended is told below
+                    child.stdin.write(json.dumps(spec) + "\n")
+                    child.stdin.flush()
             rows = 0
             for line in child.stdout:
                 row = _row(line)

@@ -18,12 +18,12 @@ class Update(NamedTuple):
     add: float
     remove_dred: float
     remove_counting: float
-    timely_add: float
-    timely_remove: float
+    timely_add: float | str
+    timely_remove: float | str
 
 
 UPDATES = {
-    "update1": Update(0.117, 2902.7, 0.117, 0.001, 0.001),
+    "update1": Update(0.117, 2902.7, 0.117, "< 0.001", "< 0.001"),
     "update2": Update(8.2, 2049.6, 25.7, 0.029, 0.046),
     "update3": Update(3.7, 2121.9, 25.4, 0.028, 0.034),
     "update4": Update(31.8, 2132.2, 51.0, 0.034, 0.024),

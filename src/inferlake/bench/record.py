@@ -25,6 +25,9 @@ _PACKAGES = ("inferlake", "pyspark", "pysail", "deltalake", "pyarrow", "reasonab
 # What is said of the machine that a recording was made on, wherever it is shown.
 _MACHINE = ("cores", "memory_gb", "processor", "load_average", "python", "versions")
 
+# What of a recording is no part of its file.
+_NOT_SAVED = {"file", "replaces"}
+
 Row = dict[str, Any]
 
 
@@ -40,17 +43,21 @@ class Recording:
     command: tuple[str, ...] = ()
     began: str = ""
     complete: bool = False
+    # Whether another recording is in `file` until something was measured.
+    replaces: bool = False
 
     @classmethod
     def begin(cls, benchmark: str, options: Mapping[str, Any], file: Path | None) -> Recording:
         """Return an empty recording, and write it: a place that cannot be written is told now.
 
-        An older recording of the same benchmark is replaced, by the first row, and nothing else is.
+        An older recording of the same benchmark is replaced, by the first row that is more than an
+        error, and nothing else is.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
         begun = cls(benchmark, options, file, [], machine(), tuple(sys.argv), now)
         if file is not None and file.exists():
             _check_older(file, benchmark)
+            begun.replaces = True
             begun.write().unlink()
         else:
             begun.save()
@@ -72,14 +79,23 @@ class Recording:
         """
         return [row for row in self.rows if is_wrong(row) or ("error" in row and "peer" not in row)]
 
+    @property
+    def is_saved(self) -> bool:
+        """Whether there is a file of this recording, and not still of an older one."""
+        return self.file is not None and (not self.replaces or self._measured)
+
+    @property
+    def _measured(self) -> bool:
+        return any("error" not in row for row in self.rows)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the recording as JSON would have it."""
-        found = {name: value for name, value in asdict(self).items() if name != "file"}
+        found = {name: value for name, value in asdict(self).items() if name not in _NOT_SAVED}
         return {"inferlake-bench": FORMAT, **found}
 
     def save(self) -> None:
         """Replace the file as a whole: whoever reads it meanwhile sees the one or the other."""
-        if self.file is not None:
+        if self.file is not None and self.is_saved:
             with _writing(self.file):
                 self.write().replace(self.file)
 
@@ -152,7 +168,7 @@ def _is_recording(found: Any) -> bool:
         "began": str,
         "complete": bool,
     }
-    assert types.keys() == {one.name for one in fields(Recording)} - {"file"}
+    assert types.keys() == {one.name for one in fields(Recording)} - _NOT_SAVED
     return (
         found.keys() == {"inferlake-bench", *types}
         and all(isinstance(found[name], one) for name, one in types.items())

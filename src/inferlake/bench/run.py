@@ -61,10 +61,12 @@ def run(
         for turn in range(options.repeat):
             _measure(recording, options, turn, tell)
     except (KeyboardInterrupt, SystemExit):
-        if recording.rows and file is not None:
+        if recording.rows and recording.is_saved:
             print(f"what was measured: inferlake bench show {file}", file=sys.stderr)
         raise
     recording.finish()
+    if file is not None and not recording.is_saved:
+        tell(f"{file} is as it was: nothing was measured")
     return recording
 
 

@@ -90,7 +90,7 @@ def fed(
             batches = [one for one in running.reports if one.batch not in known]
             for one in batches:
                 yield {"rate": rate, **_numbers(one)}
-            held = is_held([one.lag or 0.0 for one in batches], late)
+            held = is_held([one.lag for one in batches if one.lag is not None], late)
             yield {"rate": rate, "held": held, "late": late, "peak_mb": peak()}
             if not held:
                 break

@@ -118,7 +118,7 @@ def _right(some: Sequence[Row]) -> bool | None:
     return all(told) if told else None
 
 
-def _published(update: str | None, way: str, algorithm: str) -> list[float | None]:
+def _published(update: str | None, way: str, algorithm: str) -> list[float | str | None]:
     """Return DynamiTE's and Timely's seconds for the same kind of update, where there are some."""
     landmark = UPDATES.get((update or "").partition("_")[2])
     if landmark is None or algorithm == "rebuild":

@@ -199,7 +199,7 @@ def test_updates_are_told_beside_a_rebuild_and_the_published() -> None:
     text = shown(recording("updates"))
     repaired, rebuilt = lines(text, "add_update1")
     assert repaired[3:5] == ["2", "3"] and rebuilt[3:5] == ["6", "1"]
-    assert repaired[12:17] == ["1 of 2", "10 of 20", "yes", "0.117", "0.001"]
+    assert repaired[12:17] == ["1 of 2", "10 of 20", "yes", "0.117", "< 0.001"]
     assert lines(text, "LUBM-1k-L", "10.0M") and "cliques" in text
 
 
@@ -569,6 +569,24 @@ def test_an_older_recording_of_the_same_benchmark_is_replaced_by_the_first_row(
     begun.add({"new": 1})
     assert read(file).rows == [{"new": 1}]
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_an_older_recording_outlasts_a_run_that_measured_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    Recording.begin("scale", {}, file).add({"old": 1})
+    begun = Recording.begin("scale", {}, file)
+    begun.add({"error": "took more than 1 s"})
+    begun.finish()
+    assert not begun.is_saved and read(file).rows == [{"old": 1}]
+    begun.add({"new": 1})
+    assert begun.is_saved and read(file).rows == [{"error": "took more than 1 s"}, {"new": 1}]
+
+
+def test_a_process_that_ends_before_it_has_heard_what_to_do_is_a_row() -> None:
+    more_than_a_pipe_holds = {"files": ["x" * 100] * 2_000}
+    code = "import sys; sys.exit('not today')"
+    (row,) = process._lines([sys.executable, "-c", code], more_than_a_pipe_holds, limit=60)
+    assert row == {"error": "not today"}
 
 
 def test_a_recording_of_another_benchmark_is_left_alone(tmp_path: Path) -> None:
