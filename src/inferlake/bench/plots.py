@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inferlake.bench.drawing import Line, Plot, require_folder, write
-from inferlake.bench.materialize import PHASES
+from inferlake.bench.materialize import PHASES, outside_phases
 from inferlake.bench.record import Recording, Row
 from inferlake.bench.steady import PART
 from inferlake.bench.stream import HOWS
@@ -70,7 +70,7 @@ def _materialize(rows: Sequence[Row]) -> Iterator[Plot]:
         )
         for phase in PHASES
     ]
-    lines.append(Line("other", names, [_median(some, _outside_phases) for some in ours.values()]))
+    lines.append(Line("other", names, [_median(some, outside_phases) for some in ours.values()]))
     about = _subject([row for some in ours.values() for row in some])
     yield Plot("phases", "Where the time goes", about, "", "seconds", lines, "stack")
     systems = grouped(measured, "engine", "peer")
@@ -82,10 +82,6 @@ def _materialize(rows: Sequence[Row]) -> Iterator[Plot]:
     # Each under the rules that its label names: a peer does not derive what a profile does.
     about = _subject(measured, profile=False, engine=False)
     yield Plot("systems", "Seconds to the closure", about, "", "seconds", lines, "bars")
-
-
-def _outside_phases(row: Row) -> float:
-    return max(0.0, row["seconds"] - sum(row["phases"].get(phase, 0.0) for phase in PHASES))
 
 
 def _system(row: Row) -> str:

@@ -148,6 +148,18 @@ def test_materialize_is_told_beside_the_fastest() -> None:
     assert lines(text, "inferlake --help")[0][1:] == ["0.3 (0.2-0.4)", "3"]
 
 
+def test_what_is_outside_the_phases_is_that_of_each_turn() -> None:
+    """The medians of phases may be of different turns, and more than the median of the whole."""
+    made = recording("materialize")
+    parses = [(1.6, 0.2, 2.0), (0.2, 1.6, 2.0), (0.9, 0.9, 2.0), (0.9, 0.9, 1.7)]
+    made.rows = [
+        {**made.rows[0], "seconds": seconds, "phases": {"parse": parse, "derive": derive}}
+        for parse, derive, seconds in parses
+    ]
+    (cells,) = lines(shown(made), "stored to closure", "%")
+    assert cells[4] == "0.20 s, 10%"
+
+
 def test_other_rules_have_no_ratio() -> None:
     made = recording("materialize")
     peer = {**made.rows[2], "peer": "owl", "derives": "OWL 2 RL", "file_seconds": 1.0}
