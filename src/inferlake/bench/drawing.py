@@ -57,7 +57,7 @@ def require_folder(folder: Path) -> None:
 
 def write(plots: Iterable[Plot], folder: Path) -> list[Path]:
     """Write plots into a folder, as PNG and SVG, and return the files."""
-    from matplotlib import rc_context  # type: ignore[import-not-found]  # an optional dependency
+    from matplotlib import rc_context  # an optional dependency
 
     files = []
     for plot in plots:
@@ -73,7 +73,7 @@ def write(plots: Iterable[Plot], folder: Path) -> list[Path]:
 
 def drawn(plot: Plot) -> Any:
     """Return a plot as a figure of matplotlib."""
-    from matplotlib.figure import Figure  # type: ignore[import-not-found]  # as above
+    from matplotlib.figure import Figure  # as above
 
     figure: Any = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
