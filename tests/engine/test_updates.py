@@ -125,6 +125,32 @@ def test_a_removal_that_takes_long_is_given_up_for_a_rebuild(
 
 
 @in_process
+def test_removals_after_one_that_was_given_up_are_given_up_soon(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """Eight of them, unless they are done at once; under other rules that was no sign."""
+    story = chain(engine, tmp_path)
+    story.load(" ".join(f":t{n} :reaches :n0 ." for n in range(12)))
+
+    def removal(what: str) -> str:
+        report = story.update("auto", remove=what)
+        return report.reason if report.algorithm == "rebuild" else report.algorithm
+
+    given_up, soon = "bf was not done after 9 rounds", "bf was not done after 1 round"
+    assert removal(":t0 :reaches :n0 .") == given_up
+    for number in range(1, 8):
+        assert removal(f":t{number} :reaches :n0 .") == soon
+        story.update("auto", add=":t0 :reaches :n0 .")
+        story.update("bf", remove=":t0 :reaches :n0 .")
+    assert removal(":z :w1 :z .") == "bf"
+    assert removal(":t8 :reaches :n0 .") == given_up
+    assert removal(":t9 :reaches :n0 .") == soon
+    story.kb.change_rules(add="rdfs")
+    story.kb.change_rules(remove="rdfs")
+    assert removal(":t10 :reaches :n0 .") == given_up
+
+
+@in_process
 def test_a_removal_is_not_given_up_before_a_rebuild_would_be_done(
     engine: Engine, tmp_path: Path
 ) -> None:

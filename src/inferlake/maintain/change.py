@@ -29,7 +29,7 @@ from inferlake.session import Engine
 from inferlake.store.facts import Candidates, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import ordered, place_facts
-from inferlake.store.store import DEPTH, PURGED, PURGING, RULES, SOUND, Store
+from inferlake.store.store import DEPTH, HURRIED, PURGED, PURGING, RULES, SOUND, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 from inferlake.store.until import CLOCK, clock, has_expiring
 
@@ -317,6 +317,7 @@ class _Work:
             "algorithm": repaired.algorithm,
             "rounds": len(repaired.rounds),
             DEPTH: repaired.depth,
+            HURRIED: repaired.to_hurry,
             **({} if repaired.contradictions is None else {SOUND: not repaired.contradictions}),
             "read": self._read,
             "bad": sum(staged.bad_count for staged in self._inputs),

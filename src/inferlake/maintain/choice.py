@@ -25,6 +25,11 @@ _FEWEST_ROUNDS = 4
 _PER_ROUND = 500_000
 _LARGEST = 20_000_000
 
+# After `bf` was given up, so many removals get so many rounds: facts of a store are much alike, so
+# the next one would most likely be given up, too, unless nothing follows from what it removes.
+_HURRIED = 8
+_HURRIED_ROUNDS = 1
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -34,14 +39,24 @@ class Choice:
     reason: str
     # If a removal takes more rounds, rebuild; None means never.
     most_rounds: int | None = None
+    # Whether that is few, since a removal before was given up; and whether this one was.
+    hurried: bool = False
+    gave_up: bool = False
 
     def patient(self) -> Choice:
         """Return the same, however many rounds it takes."""
-        return replace(self, most_rounds=None)
+        return replace(self, most_rounds=None, hurried=False)
 
     def given_up(self, rounds: int) -> Choice:
         """Return what to do when a removal is not done after more than its rounds."""
-        return Choice("rebuild", f"{self.algorithm} was not done after {rounds} rounds")
+        reason = f"{self.algorithm} was not done after {counted(rounds, 'round')}"
+        return Choice("rebuild", reason, hurried=self.hurried, gave_up=True)
+
+    def to_hurry(self, left: int) -> int:
+        """Return how many removals to come are hurried, if so many were before this one."""
+        if self.hurried:
+            return left - 1
+        return _HURRIED if self.gave_up else left
 
 
 def deeper(known: int, rounds: int) -> int:
@@ -57,11 +72,19 @@ def deeper(known: int, rounds: int) -> int:
 
 
 def choose(
-    asked: Algorithm, base: Snapshot, before: Program, after: Program, removed: int, depth: int
+    asked: Algorithm,
+    base: Snapshot,
+    before: Program,
+    after: Program,
+    removed: int,
+    depth: int,
+    *,
+    hurried: bool = False,
 ) -> Choice:
     """Return the algorithm for a change that removes so many asserted triples.
 
-    `depth` is how many rounds it took to derive what there is.
+    `depth` is how many rounds it took to derive what there is. A removal may be `hurried`, since
+    one before it was given up.
     """
     if not base.files:
         return Choice("rebuild", "the store is empty")
@@ -87,4 +110,8 @@ def choose(
     if removed:
         go = "goes" if removed == 1 else "go"
         reason = f"{counted(removed, 'triple')} of {asserted:,} {go}"
-    return Choice("bf", reason, most if asserted <= _LARGEST else None)
+    if asserted > _LARGEST:
+        return Choice("bf", reason)
+    if removed and hurried:
+        return Choice("bf", reason, _HURRIED_ROUNDS, hurried=True)
+    return Choice("bf", reason, most)

@@ -33,7 +33,7 @@ from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine
 from inferlake.store import Store
 from inferlake.store.facts import ANY, Candidates, not_among, stored_columns
-from inferlake.store.store import DEPTH, SOUND
+from inferlake.store.store import DEPTH, HURRIED, SOUND
 from inferlake.store.table import LiveFile, Snapshot
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ class Repaired:
     # None if nobody asked: then the version breaks no more constraints than the one before.
     contradictions: tuple[Contradiction, ...] | None
     more_contradictions: bool
+    # How many removals to come are hurried.
+    to_hurry: int = 0
 
 
 @dataclass
@@ -100,17 +102,23 @@ class Repair:
         """Derive what follows in the version after `base`, once `asserted` triples changed."""
         before = compiled(self.store.rules_at(base) or ())
         asked, after = self.how.algorithm, self.rules.program
-        choice = choose(asked, base, before, after, asserted.taken, self.depth(base))
+        # What was given up under other rules tells nothing.
+        left = self.to_hurry(base) if before.rules == after.rules else 0
+        taken, depth = asserted.taken, self.depth(base)
+        choice = choose(asked, base, before, after, taken, depth, hurried=left > 0)
         if self.how.limits != Limits():
             choice = choice.patient()  # they are of a change, and a rebuild would count it all
         version = base.version + 1
         scratch = TableScratch(self.scratch, store=self.store, engine=self.engine, version=version)
+        repaired = None
         if choice.algorithm != "rebuild":
             try:
-                return self._repaired(base, asserted, before, choice, scratch)
+                repaired = self._repaired(base, asserted, before, choice, scratch)
             except OutOfRounds as out:
                 choice = choice.given_up(out.rounds)
-        return self._rebuilt(base, asserted, choice, scratch)
+        if repaired is None:
+            repaired = self._rebuilt(base, asserted, choice, scratch)
+        return replace(repaired, to_hurry=choice.to_hurry(left))
 
     @property
     def rounds(self) -> tuple[Round, ...]:
@@ -120,6 +128,10 @@ class Repair:
     def depth(self, base: Snapshot) -> int:
         """Return how many rounds it took to derive what a version has, as far as its log says."""
         return self.store.facts.table.last_said(base, DEPTH) or 0
+
+    def to_hurry(self, base: Snapshot) -> int:
+        """Return how many removals are hurried, since one was given up."""
+        return self.store.facts.table.last_said(base, HURRIED) or 0
 
     # --- From nothing ----------------------------------------------------------------------------
 

@@ -174,6 +174,7 @@ class WindowRepair(PermanentRepair):
             work=permanent.work,
             contradictions=None if broken is None else tuple(self.repair.told(self.shape, broken)),
             more_contradictions=more,
+            to_hurry=self.repair.to_hurry(self.base),
         )
 
     def _replaced(self, rebuilt: bool) -> tuple[LiveFile, ...]:

@@ -47,6 +47,9 @@ SOUND = "sound"
 # The key under which a commit says how many rounds it took to derive all that is derived.
 DEPTH = "depth"
 
+# The key under which a commit says how many removals to come are hurried.
+HURRIED = "hurried"
+
 # How the names of our own applications begin.
 RESERVED = "inferlake-"
 
