@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from pathlib import Path
@@ -175,6 +176,19 @@ def test_a_file_that_cannot_be_read_is_a_letter_of_its_own(by_hand: ByHand, tmp_
     sources = {json.loads(one)["source"] for one in by_hand.letters()}
     assert sources == {str(small), str(large)}
     assert by_hand.files(small).bad == 1, "a batch of nothing else is a batch all the same"
+
+
+def test_of_a_file_that_is_cut_short_nothing_counts(by_hand: ByHand, tmp_path: Path):
+    """Whatever comes with it: beside a patch, files of lines are read by another way."""
+    a, b = (name("a"), name("p"), name("o")), (name("b"), name("p"), name("o"))
+    good, patch = put(tmp_path / "good.nt", [line(a)]), put(tmp_path / "b.rdfp", [f"A {line(b)}"])
+    whole = "".join(f"{line((name(f'n{n}'), name('p'), name('o')))}\n" for n in range(20_000))
+    cut = tmp_path / "cut.nt.gz"
+    cut.write_bytes(gzip.compress(whole.encode())[:-1000])
+    assert by_hand.files(good, cut).bad == 1 and facts(by_hand.kb) == {a}
+    assert by_hand.files(patch, cut).bad == 1 and facts(by_hand.kb) == {a, b}
+    for letter in map(json.loads, by_hand.letters()):
+        assert (letter["source"], letter["line"]) == (str(cut), None)
 
 
 def test_on_error_fail_changes_nothing(tmp_path: Path):

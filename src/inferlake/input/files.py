@@ -316,8 +316,9 @@ def _is_text(file: InputFile) -> bool:
     except UnicodeDecodeError:
         return False
     except (OSError, EOFError, pa.ArrowException) as exc:
+        past = f" past line {line}" if line else ""
         raise InputError(
-            f"{file.address}: cannot be read past line {line} ({exc});"
-            " the file is cut short, damaged, or not readable for this user"
+            f"{file.address}: cannot be read{past} ({exc}); the file is cut short, damaged, or not"
+            " readable for this user: mend it, or leave it out"
         ) from exc
     return True

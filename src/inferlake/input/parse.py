@@ -30,8 +30,8 @@ from inferlake.input.rows import (
     explained,
     first_place,
     in_batches,
+    no_text,
     statement,
-    unreadable,
 )
 from inferlake.input.sparql import read_update
 from inferlake.input.times import time_term
@@ -85,7 +85,7 @@ class Parser:
                 try:
                     _skip_mark(stream)
                 except READ_FAILURES as exc:
-                    yield unreadable(number, exc)
+                    yield no_text(number, file, exc)
                     return
                 yield from _statements(number, stream, file, Numbered(file))
 
@@ -96,7 +96,7 @@ class Parser:
             try:
                 block = stream.readlines(_BLOCK_BYTES)
             except READ_FAILURES as exc:
-                yield unreadable(number, exc)
+                yield no_text(number, self.files[number], exc)
                 return
             if not block:
                 return
@@ -182,7 +182,7 @@ def _statements(number: int, source: Any, file: InputFile, name: Naming) -> Iter
                 yield error(number, explained(exc), exc.lineno, exc.offset, exc.text)
             previous = place
         except READ_FAILURES as exc:
-            yield unreadable(number, exc)
+            yield no_text(number, file, exc)
             return
         else:
             if formulas is not None and formulas.opens(quad):

@@ -26,8 +26,8 @@ from inferlake.input.rows import (
     error,
     explained,
     first_place,
+    no_text,
     statement,
-    unreadable,
 )
 
 # So many lines go to the parser at once: a call costs more than a line.
@@ -72,7 +72,7 @@ def read_patch(number: int, file: InputFile) -> Iterator[Row]:
             if (found := _BOUNDARY.fullmatch(raw))
         ]
     except READ_FAILURES as exc:
-        yield unreadable(number, exc)
+        yield no_text(number, file, exc)
         return
     if file.format == LINES:
         bad, void = [_too_late(number, line) for line, said in boundaries if said == "TA"], {}

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyoxigraph as ox
 
+from inferlake.input.files import InputFile, require_readable
+
 PARSED_SCHEMA = pa.schema(
     [
         ("file", pa.int32()),
@@ -94,8 +96,13 @@ def error(
     return Row(number, message=message, line=line, column=column, text=shown)
 
 
-def unreadable(number: int, exc: Exception) -> Row:
-    """Return the row of a file that cannot be read to its end."""
+def no_text(number: int, file: InputFile, exc: Exception) -> Row:
+    """Return the row of a file that was given up where it is no text. Reads it once more.
+
+    Raises `InputError` if it cannot be read to its end: what is lost of it may be any number of
+    statements, so it is no bad one that could be skipped.
+    """
+    require_readable(file)
     return error(number, f"cannot be read: {exc}")
 
 

@@ -24,8 +24,8 @@ from inferlake.input.rows import (
     error,
     explained,
     first_place,
+    no_text,
     statement,
-    unreadable,
 )
 
 _SIGNS = {"INSERT": 1, "DELETE": -1}
@@ -37,7 +37,7 @@ def read_update(number: int, file: InputFile) -> Iterator[Row]:
         with file.open() as stream:
             text = stream.read().decode("utf-8-sig")
     except READ_FAILURES as exc:
-        yield unreadable(number, exc)
+        yield no_text(number, file, exc)
         return
     try:
         request = _grammar().parse(text)
