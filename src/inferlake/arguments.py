@@ -23,13 +23,11 @@ if TYPE_CHECKING:
 
 LayerChoice = Literal["all", "asserted", "derived"]
 
+# The last millisecond that a datetime can name. Beyond it, a window more could be no number.
+_LATEST = 253_402_300_799_999
+
 # A time: a datetime with its time zone, or milliseconds since 1970.
 Moment = datetime | int
-
-
-def names_of(rules: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of rules, of which one may come alone."""
-    return (rules,) if isinstance(rules, str) else tuple(rules)
 
 
 def layers_of(layer: LayerChoice) -> tuple[Layer, ...]:
@@ -71,6 +69,8 @@ def milliseconds(moment: Moment) -> int:
     (1500, 7)
     """
     if isinstance(moment, int) and not isinstance(moment, bool):
+        if abs(moment) > _LATEST:
+            raise InputError(f"{moment} is behind the year 9999: give milliseconds since 1970")
         return moment
     if not isinstance(moment, datetime):
         raise InputError(f"{moment!r} is no time: give a datetime, or milliseconds since 1970")
@@ -122,7 +122,12 @@ def transaction_of(transaction: Any) -> tuple[str, int] | None:
             return None
         case (str(name), int()) if name.startswith(RESERVED):
             raise InputError(f"a transaction's name must not begin with {RESERVED}: take another")
-        case (str(name), int(number)):
+        case (str(name), int(number)) if _is_number(number):
             return name, number
         case _:
             raise InputError("a transaction is a name and a number, for example ('nightly', 17)")
+
+
+def _is_number(number: int) -> bool:
+    """Tell whether the log can keep a number."""
+    return not isinstance(number, bool) and -(2**63) <= number < 2**63

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,7 +16,6 @@ from inferlake.arguments import (
     layers_of,
     listed,
     milliseconds,
-    names_of,
     skips_bad,
     source_of,
     transaction_of,
@@ -42,7 +41,7 @@ from inferlake.maintain.rules import RuleChange
 from inferlake.plan.clauses import Layout
 from inferlake.plan.compile import Options
 from inferlake.progress import Progress, Silent, Stopwatch
-from inferlake.rules.load import NONE, compiled, read_rules
+from inferlake.rules.load import NONE, RuleNames, compiled, names_of, read_rules
 from inferlake.session import Engine, EngineName, Sessions, union
 from inferlake.store import ARRANGING, LAYERS, Store, VersionInfo
 from inferlake.store.compact import Compacted, compact_facts, compact_terms
@@ -124,7 +123,7 @@ class KnowledgeBase:
         conf: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         version: int | None = None,
-        rules: str | Sequence[str] | None = None,
+        rules: RuleNames | None = None,
         options: Options | None = None,
         hash: TermHash = FULL,
     ) -> None:
@@ -175,7 +174,7 @@ class KnowledgeBase:
         format: str | None = None,
         on_error: Literal["fail", "skip"] = "fail",
         transaction: tuple[str, int] | None = None,
-        rules: str | Sequence[str] | None = None,
+        rules: RuleNames | None = None,
         max_rounds: int | None = None,
         max_facts: int | None = None,
         count: bool = False,
@@ -191,9 +190,9 @@ class KnowledgeBase:
         number change nothing.
 
         The version is closed under `rules`, by default those the store has. If they differ from
-        those, everything is derived anew. With `max_rounds` or `max_facts`, a load that would go
-        further fails and changes nothing. `count` also counts what each round derives before
-        repetitions are dropped.
+        those, what the lost ones gave goes and what the new ones give comes. With `max_rounds` or
+        `max_facts`, a load that would go further fails and changes nothing. `count` also counts
+        what each round derives before repetitions are dropped.
         """
         skips = skips_bad(on_error)
         # A list is what PySpark's readers take.
@@ -217,7 +216,7 @@ class KnowledgeBase:
         remove: Inputs = None,
         patch: Inputs = None,
         algorithm: Algorithm = "auto",
-        rules: str | Sequence[str] | None = None,
+        rules: RuleNames | None = None,
         format: str | None = None,
         on_error: Literal["fail", "skip"] = "fail",
         transaction: tuple[str, int] | None = None,
@@ -283,8 +282,8 @@ class KnowledgeBase:
     def change_rules(
         self,
         *,
-        add: str | Sequence[str] = (),
-        remove: str | Sequence[str] = (),
+        add: RuleNames = (),
+        remove: RuleNames = (),
         algorithm: Algorithm = "auto",
     ) -> ChangeReport:
         """Add and remove rules, by the names that `rules` gives, as one new version."""
@@ -305,7 +304,7 @@ class KnowledgeBase:
 
     def _how(
         self,
-        rules: str | Sequence[str] | None,
+        rules: RuleNames | None,
         max_rounds: int | None,
         max_facts: int | None,
         *,
@@ -347,7 +346,7 @@ class KnowledgeBase:
         max_files: int | None = 100,
         max_lines: int = 500_000,
         on_error: OnError = "dead-letter",
-        rules: str | Sequence[str] | None = None,
+        rules: RuleNames | None = None,
         algorithm: Algorithm = "auto",
         fold_after: int | None = None,
         window: timedelta | None = None,
@@ -696,17 +695,20 @@ def open(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    rules: str | Sequence[str] | None = None,
+    rules: RuleNames | None = None,
 ) -> KnowledgeBase:
     """Open the knowledge base at `path`; the first `load` creates it if there is none.
 
     `rules` name profiles (rdfs, rdfs-full, owl-horst, owl2rl, none) and rule files. They count for
-    every load; without them a store keeps the rules it has, and a new one gets rdfs.
+    every change: the next one brings a store that has others under these. Without them a store
+    keeps the rules it has, and a new one gets rdfs.
 
     `engine` is auto, spark or sail. A `spark` session that the caller has is used for everything;
     else Spark starts when needed, on `master` (local by default; `spark://…`, `sc://…`) with the
     settings `conf`.
     """
+    if rules is not None:
+        compiled(read_rules(names_of(rules)))  # a mistake is told now, not at the first change
     return KnowledgeBase(
         path,
         engine=engine,

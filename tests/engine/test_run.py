@@ -278,6 +278,9 @@ def test_mistakes_of_the_call(sail, tmp_path: Path) -> None:
         sail("[?x, ?y, ?z] :- [?x, ?y, ?z], a(?x) .", triple="1,2,3")
     with pytest.raises(InputError, match="no such file"):
         run(program(tmp_path, COPY), {"given": tmp_path / "none.csv"}, tmp_path / "out")
+    for no_paths in (None, 5, [None], {"a": 1}):
+        with pytest.raises(InputError, match="is no facts for given: give paths"):
+            run(program(tmp_path, COPY), {"given": no_paths}, tmp_path / "out")  # type: ignore[dict-item]
     with pytest.raises(InputError, match="no format"):
         run(program(tmp_path, COPY), {}, tmp_path / "out", format="xml")  # type: ignore[arg-type]
     with pytest.raises(RuleError, match="R102"):

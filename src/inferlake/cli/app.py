@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import re
 import sys
@@ -348,6 +349,8 @@ def main() -> None:
     """Run the command line; every foreseen failure is one message and its own exit code."""
     # Imports make many objects and no garbage: to look for it would take a tenth of their time.
     gc.set_threshold(50_000)
+    # An interrupt has py4j tell of its own trouble in fifty lines, unless someone else takes them.
+    logging.getLogger().addHandler(logging.NullHandler())
     try:
         cli(standalone_mode=False)
     except click.ClickException as exc:

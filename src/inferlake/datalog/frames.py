@@ -7,7 +7,6 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from inferlake.datalog.facts import Intake
@@ -18,7 +17,7 @@ from inferlake.evaluate.fixpoint import Limits
 from inferlake.paths import Place, place
 from inferlake.plan.clauses import layout
 from inferlake.progress import Silent
-from inferlake.rules.load import compiled, read_rules
+from inferlake.rules.load import RuleNames, compiled, names_of, read_rules
 from inferlake.rules.model import TRIPLE, Program
 from inferlake.session import Engine, Sessions
 from inferlake.store.failures import explained
@@ -35,7 +34,7 @@ _DECODED_SQL = """
 
 def materialize(
     df: DataFrame,
-    rules: str | Sequence[str] = "rdfs",
+    rules: RuleNames = "rdfs",
     *,
     max_rounds: int | None = None,
     max_facts: int | None = None,
@@ -53,8 +52,7 @@ def materialize(
     this machine, removed when Python exits. If the session runs elsewhere, name a `scratch`
     folder that they share; what is left there is yours to remove, once the result is written.
     """
-    names = (rules,) if isinstance(rules, str) else tuple(rules)
-    program = compiled(read_rules(names))
+    program = compiled(read_rules(names_of(rules)))
     if not hasattr(df, "sparkSession"):
         raise InputError("materialize takes a PySpark DataFrame; to load files, open a store")
     engine = Sessions().of(df)

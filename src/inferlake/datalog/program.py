@@ -6,7 +6,7 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inferlake.datalog.facts import Intake
 from inferlake.datalog.files import FactFile, find, looks_headed
@@ -144,8 +144,7 @@ def _files(
             raise InputError(
                 f"facts for {name}, which no rule of the program mentions; relations are: {known}"
             )
-        several = [paths] if isinstance(paths, str | os.PathLike) else paths
-        files = tuple(file for path in several for file in find(os.fspath(path)))
+        files = tuple(file for path in _paths(name, paths) for file in find(os.fspath(path)))
         table = next((file for file in files if not file.is_rdf), None)
         if relation == TRIPLE and table is not None:
             raise InputError(
@@ -154,6 +153,16 @@ def _files(
             )
         found[relation] = found.get(relation, ()) + files
     return found
+
+
+def _paths(relation: str, given: Any) -> Sequence[str | os.PathLike[str]]:
+    several = [given] if isinstance(given, str | os.PathLike) else given
+    if isinstance(several, list | tuple) and all(isinstance(p, str | os.PathLike) for p in several):
+        return several
+    raise InputError(
+        f"a {type(given).__name__} is no facts for {relation}: give paths of files (a DataFrame can"
+        " be written as Parquet)"
+    )
 
 
 def _derived_relations(program: Program) -> tuple[str, ...]:

@@ -109,7 +109,8 @@ class Sides:
 
     def _side(self, name: str) -> Side | None:
         staged = self.staged[name]
-        if staged is None:
+        # Where there is nothing Sail plans nothing, and then fails at what is made of it.
+        if staged is None or not staged.triples_read:
             return None
         kept = ("sign", "place") if name == "patch" else ()
         if getattr(self.change, name).timed:

@@ -12,10 +12,15 @@ _TRIPLE_ARITY = 3
 
 def checked(program: Program) -> Program:
     """Return `program`, or raise one `RuleError` that lists everything wrong with it."""
-    wrong = [*_unsafe(program), *_arities(program), *_not_rdf(program)]
+    wrong = complaints(program)
     if wrong:
         raise RuleError.of(wrong)
     return program
+
+
+def complaints(program: Program) -> list[str]:
+    """Return what is wrong with a program, a line each."""
+    return [*_unsafe(program), *_arities(program), *_not_rdf(program)]
 
 
 def _unsafe(program: Program) -> Iterator[str]:

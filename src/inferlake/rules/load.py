@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -18,6 +19,19 @@ from inferlake.rules.parse import parse
 PROFILES = ("rdfs", "rdfs-full", "owl-horst", "owl2rl")
 NONE = "none"
 DEFAULT = ("rdfs",)
+
+
+# Names of profiles and paths of rule files, one or several.
+RuleNames = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def names_of(rules: RuleNames) -> tuple[str, ...]:
+    """Return the names of rules, of which one may come alone."""
+    several = [rules] if isinstance(rules, str | os.PathLike) else list(rules)
+    for one in several:
+        if not isinstance(one, str | os.PathLike):
+            raise RuleError(f"a {type(one).__name__} is no name of rules: give a profile or a path")
+    return tuple(os.fspath(one) for one in several)
 
 
 @dataclass(frozen=True)

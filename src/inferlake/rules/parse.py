@@ -13,6 +13,7 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedEOF, UnexpectedInput, VisitError
 
 from inferlake.errors import RuleError
+from inferlake.rules.check import complaints
 from inferlake.rules.model import (
     KINDS,
     TRIPLE,
@@ -43,47 +44,52 @@ _VLOG_TRIPLE = "TE"
 
 
 def parse(text: str, file: str = "rules") -> Program:
-    """Return the program written in `text`; `file` is its name in errors and reports."""
+    """Return the program written in `text`; `file` is its name in errors and reports.
+
+    Raises one `RuleError` for all statements that make no sense, and what is wrong with the others.
+    """
+    wrong: list[str] = []
     if file.endswith(VLOG_SUFFIX):
-        statements = list(_lines(text, file))
+        statements = list(_lines(text, file, wrong))
     else:
-        statements = _parsed("program", text, file, {**PREFIXES}, 1)
+        statements = list(_parsed("program", text, file, {**PREFIXES}, 1, wrong))
     rules = [found for found in statements if isinstance(found, Rule)]
     schema = [atom for found in statements if isinstance(found, tuple) for atom in found]
-    return Program(tuple(rules), tuple(schema))
+    program = Program(tuple(rules), tuple(schema))
+    if wrong:
+        raise RuleError.of([*wrong, *complaints(program)])
+    return program
 
 
-def _lines(text: str, file: str) -> Iterator[Any]:
-    wrong: list[str] = []
+def _lines(text: str, file: str, wrong: list[str]) -> Iterator[Any]:
     for number, line in enumerate(text.split("\n"), 1):  # splitlines also breaks inside literals
         words = line.strip()
         if words and not words.startswith(("%", "#", "//")):
             try:
-                yield from _parsed("line", line, file, PREFIXES, number)
+                yield from _parsed("line", line, file, PREFIXES, number, wrong)
             except RuleError as exc:  # go on, to tell of the other lines too
                 wrong.append(str(exc))
-    if wrong:
-        raise RuleError.of(wrong)
 
 
-def _parsed(start: str, text: str, file: str, prefixes: dict[str, str], line: int) -> list[Any]:
+def _parsed(
+    start: str, text: str, file: str, prefixes: dict[str, str], line: int, wrong: list[str]
+) -> Iterator[Any]:
+    """Yield the statements of a text, and add what is wrong with the others to `wrong`.
+
+    Raises `RuleError` if the text cannot be read as statements at all.
+    """
     reader = _Reader(file, prefixes, line)
     try:
         tree = _grammar().parse(text, start=start)
     except UnexpectedInput as exc:
         raise _syntax_error(exc, text, file, line) from None
-    found: list[Any] = []
-    wrong: list[str] = []
     for statement in tree.children:
         try:
-            found.append(reader.transform(statement))  # type: ignore[arg-type]  # trees, both
+            yield reader.transform(statement)  # type: ignore[arg-type]  # trees, both
         except VisitError as exc:
             if not isinstance(exc.orig_exc, RuleError):
                 raise
             wrong.append(str(exc.orig_exc))  # go on, to tell of the other statements too
-    if wrong:
-        raise RuleError.of(wrong)
-    return found
 
 
 @cache

@@ -361,11 +361,13 @@ def test_of_many_wrong_statements_the_first_are_told(file: str, wrong: str, code
 
 def test_all_statements_that_are_wrong_are_told_at_once() -> None:
     wrong = ["p(a) :- q(A) .", "p(?x) :- r(?x, rdf:type, no:c) .", "p(?x) :- not q(?x) ."]
-    told = error("\n".join(wrong))
+    told = error("\n".join([*wrong, "p(?y) :- q(?x) .", "q(1, 2) ."]))
     assert [line.split()[:2] for line in told.splitlines()] == [
         ["R106", "f.dl:1:3:"],
         ["R105", "f.dl:2:26:"],
         ["R108", "f.dl:3:14:"],
+        ["R102", "f.dl:4:1:"],
+        ["R104", "f.dl:5:1:"],
     ]
 
 
