@@ -113,6 +113,19 @@ def test_a_patch_that_says_nothing_changes_nothing(
     assert facts(kb) == {triple("a")}
 
 
+@pytest.mark.parametrize("patch", [["TX .", f"A {triple('z')} .", "TA ."], ['H id "1" .']])
+@pytest.mark.parametrize("add", ["b", ""])
+def test_nor_does_it_beside_what_says_something(
+    kb: KnowledgeBase, put: Callable[..., Path], patch: list[str], add: str
+) -> None:
+    kb.load(put("start.nt", f"{triple('a')} ."))
+    added = put("add.nt", f"{triple(add)} ." if add else "# nothing")
+    gone = put("remove.nt", f"{triple('a')} .")
+    report = kb.update(add=added, remove=gone, patch=put("p.rdfp", *patch))
+    assert (report.added, report.removed) == (len(add), 1)
+    assert facts(kb) == ({triple(add)} if add else set())
+
+
 # --- blank nodes --------------------------------------------------------------------------------
 
 TURTLE = f"""

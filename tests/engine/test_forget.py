@@ -14,6 +14,8 @@ import pytest
 
 from inferlake.errors import InputError, StoreError, VersionNotFound
 from inferlake.kb import KnowledgeBase
+from inferlake.maintain.purge import _Purge
+from inferlake.maintain.repair import Repair
 from inferlake.session import Engine
 from inferlake.store import Commit
 from inferlake.store.table import Snapshot, Table
@@ -588,6 +590,63 @@ def test_a_term_added_during_the_purge_is_kept(
     kb.vacuum(NOW)
     assert facts_of("x y z") <= stored(kb)
     assert mentions(kb, f"{EX}bob") == set()
+
+
+ADULTS = f"[adult] [?x, <{EX}is>, <{EX}Adult>] :- [?x, <{EX}age>, ?n], ?n >= 18 ."
+
+
+@on_sail
+def test_texts_that_go_while_rules_compare_them_are_looked_at_again(
+    load: Callable[..., KnowledgeBase], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """No fact uses them when the purge asks, and the writer has just looked them up."""
+    (tmp_path / "adults.dl").write_text(ADULTS)
+    age = lambda n: f'"{n}"^^<http://www.w3.org/2001/XMLSchema#integer>'  # noqa: E731
+    ages = {(name(who), name("age"), age(n)) for who, n in (("alice", 20), ("bob", 30))}
+    kb = load("kb", ages, str(tmp_path / "adults.dl"))
+    kb.forget(name("bob"))
+    writers: list[KnowledgeBase] = []
+    original, purging = _Purge._drop_terms, Repair.run
+
+    def purge_drops(self: _Purge, used: Any) -> int:
+        """Let a writer look its terms up first, and derive when they are gone."""
+        gone: list[int] = []
+
+        def derive(repair: Repair, *args: Any) -> Any:
+            if not gone:
+                gone.append(original(self, used))
+            return purging(repair, *args)
+
+        monkeypatch.setattr(Repair, "run", derive)
+        writers.append(load("kb", {(name("carol"), name("age"), age(40))}))
+        return gone[0]
+
+    monkeypatch.setattr(_Purge, "_drop_terms", purge_drops)
+    kb.vacuum(NOW)
+    assert writers and kb.verify().ok
+    adults = {s for s, p, _ in stored(kb) if p == name("is")}
+    assert adults == {name("alice"), name("carol")}
+
+
+@on_sail
+def test_a_writer_whose_version_a_vacuum_took_starts_again(
+    load: Callable[..., KnowledgeBase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kb = load("kb", PEOPLE, "rdfs")
+    other = KnowledgeBase(kb.path, engine=kb.reading_engine)  # type: ignore[arg-type]
+    repair, overtaken = Repair.run, []
+
+    def late(self: Repair, *args: Any) -> Any:
+        if not overtaken:
+            overtaken.append(True)
+            other.forget(name("carol"))
+            other.vacuum(NOW)
+        return repair(self, *args)
+
+    monkeypatch.setattr(Repair, "run", late)
+    load("kb", facts_of("zoe knows alice\nknows RANGE Person".replace("RANGE", "SUBP")))
+    assert overtaken and kb.verify().ok
+    assert facts_of("zoe knows alice\nzoe met alice") <= stored(kb)
 
 
 @on_sail

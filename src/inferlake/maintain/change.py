@@ -9,12 +9,13 @@ is closed under its rules. A load is a change that only adds.
 from __future__ import annotations
 
 import itertools
+import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inferlake import parquet
 from inferlake.engines.machine import peak_memory
-from inferlake.errors import Conflict
+from inferlake.errors import Conflict, StoreError
 from inferlake.input import Staged, stage
 from inferlake.maintain.asked import Change, Source
 from inferlake.maintain.repair import Asserted, Repair, Repaired
@@ -25,11 +26,11 @@ from inferlake.maintain.windows import WindowRepair
 from inferlake.paths import Place
 from inferlake.progress import Progress, Stopwatch
 from inferlake.rules.load import compiled, read_rules
-from inferlake.session import Engine
+from inferlake.session import Engine, is_engine_failure
 from inferlake.store.facts import Candidates, not_among
 from inferlake.store.failures import explained
 from inferlake.store.layout import ordered, place_facts
-from inferlake.store.store import DEPTH, HURRIED, PURGED, PURGING, RULES, SOUND, Store
+from inferlake.store.store import DEPTH, DROPPED, HURRIED, PURGED, PURGING, RULES, SOUND, Store
 from inferlake.store.table import Commit, CommitRace, Snapshot
 from inferlake.store.until import CLOCK, clock, has_expiring
 
@@ -73,11 +74,11 @@ def apply(store: Store, engine: Engine, change: Change, progress: Progress) -> C
                 change.rejected(itertools.chain.from_iterable(bad))
             store.create()  # not before the input is known to be good
             with watch.phase("terms"):
-                purges = _purges(store.snapshot())
+                purges, dropped = _purges(store.snapshot()), _dropped(store)
                 rules = chosen_rules(store, change.how.rules)
                 add_constants(store, engine, rules)
                 displaced = _add_terms(store, engine, (sides["add"], sides["patch"]))
-            work = _Work(store, engine, change, sides, displaced, rules, folder, purges)
+            work = _Work(store, engine, change, sides, displaced, rules, folder, purges, dropped)
             return work.run(watch)
 
 
@@ -141,8 +142,10 @@ class _Work:
     displaced: dict[str, int]
     rules: ChosenRules
     folder: Place
-    # The last purge that had begun, and the last that had ended, when our terms were looked up.
+    # The last purge that had begun, and the last that had ended, when our terms were looked up; and
+    # the last that had taken terms away.
     purges: tuple[int, int]
+    dropped: int
 
     def run(self, watch: Stopwatch) -> ChangeReport:
         table = self.store.facts.table
@@ -164,16 +167,23 @@ class _Work:
             store = self.store.attempt()
             try:
                 done = self._done(base, store, watch)
-            except BaseException:
+            except BaseException as exc:
                 store.facts.table.undo()
+                # A vacuum may have taken the files of a version that is no longer the newest.
+                if _may_be_gone(exc) and table.snapshot().version != base.version:
+                    continue
                 raise
+            begun, ended = self.purges
+            if begun > ended and _dropped(self.store) != self.dropped:
+                # Rules that compare texts may not have found ours.
+                store.facts.table.undo()
+                return self._with_terms_again(base).run(watch)
             try:
                 with watch.phase("commit"):
                     version = table.commit(base, self._commit(base, done, watch))
             except CommitRace:
                 store.facts.table.undo()
                 continue
-            begun, ended = self.purges
             if begun > ended:  # it may have taken our terms meanwhile, or died while it did
                 self._with_terms_again(base)
             return self._report(version, store, done, base, watch)
@@ -184,10 +194,11 @@ class _Work:
 
     def _with_terms_again(self, base: Snapshot) -> _Work:
         """Return the same work, once the dictionary has lost terms that ours may be among."""
+        dropped = _dropped(self.store)
         add_constants(self.store, self.engine, self.rules, anew=True)
         sides = (self.sides["add"], self.sides["patch"])
         displaced = _add_terms(self.store, self.engine, sides)
-        return replace(self, displaced=displaced, purges=_purges(base))
+        return replace(self, displaced=displaced, purges=_purges(base), dropped=dropped)
 
     @property
     def _sides(self) -> Sides:
@@ -253,7 +264,7 @@ class _Work:
         return facts.table.write(ordered(self.engine, rows))
 
     def _repair(self, base: Snapshot, store: Store, watch: Stopwatch) -> Repair:
-        scratch = self.folder.child(f"closure-{base.version}")
+        scratch = self.folder.child(f"closure-{uuid.uuid4().hex}")  # a version may be tried twice
         how, progress = self.change.how, watch.progress
         return Repair(store, self.engine, self.rules, self._id_of, how, progress, scratch)
 
@@ -385,6 +396,18 @@ class _Work:
 def _purges(base: Snapshot) -> tuple[int, int]:
     """Return the numbers of the commits that began the last purge of terms, and ended one."""
     return base.transaction(PURGING) or 0, base.transaction(PURGED) or 0
+
+
+def _dropped(store: Store) -> int:
+    """Return the number of the last commit that took terms away."""
+    return store.terms.table.snapshot().transaction(DROPPED) or 0
+
+
+def _may_be_gone(exc: BaseException) -> bool:
+    """Tell whether something failed as it does where files are missing."""
+    if isinstance(exc, StoreError | OSError):
+        return True
+    return isinstance(exc, Exception) and is_engine_failure(exc)
 
 
 def applied(base: Snapshot, transaction: tuple[str, int]) -> bool:

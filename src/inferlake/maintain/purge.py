@@ -20,7 +20,7 @@ from inferlake.session import Engine, union
 from inferlake.store import Store
 from inferlake.store.facts import TRIPLE
 from inferlake.store.layout import place_terms
-from inferlake.store.store import PURGED, PURGED_TO, PURGING, RULES
+from inferlake.store.store import DROPPED, PURGED, PURGED_TO, PURGING, RULES
 from inferlake.store.table import Commit, CommitRace, LiveFile, Snapshot, add_action
 
 if TYPE_CHECKING:
@@ -160,7 +160,8 @@ class _Purge:
             actions += self._apart(needed)
         if removed:
             try:
-                table.commit(base, Commit(_INFO, actions, removed))
+                marks = {DROPPED: base.version + 1}
+                table.commit(base, Commit(_INFO, actions, removed, transactions=marks))
             except CommitRace:
                 table.discard(action.path for action in actions)
                 raise

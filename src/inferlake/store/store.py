@@ -59,6 +59,9 @@ PURGING = "inferlake-purging"
 PURGED = "inferlake-purged"
 PURGED_TO = "inferlake-purged-to"
 
+# The application under which the dictionary's log numbers the commits that take terms away.
+DROPPED = "inferlake-dropped"
+
 # N-Triples text is about this many times the bytes of the tables; it only decides between engines.
 _INFLATION = 12
 

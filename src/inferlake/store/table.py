@@ -239,14 +239,17 @@ class Table:
                 DeltaTable(self.place.address).create_checkpoint()
 
     def history(self, most: int | None = None) -> list[dict[str, Any]]:
-        """Return the commits that the log still has, newest first, as deltalake gives them."""
-        while True:
-            table = self._newest()._table
-            with _store_errors(self.place), _FOLLOWING:
-                version, found = table.version(), table.history(most)
-            # It lists all that were made, also since, and numbers them down from its own version.
-            if self._stamps(version)[1] is None:
-                return found
+        """Return the commits that the log still has, newest first, as deltalake gives them.
+
+        It begins so many before its own version, lists all that were made since, too, and numbers
+        them down from its own.
+        """
+        table = self._newest()._table
+        with _store_errors(self.place), _FOLLOWING:
+            version, found = table.version(), table.history(most)
+        asked = min(most or version + 1, version + 1)
+        since = max(0, len(found) - asked)
+        return [{**one, "version": one["version"] + since} for one in found[:most]]
 
     def last_said(self, snapshot: Snapshot, key: str) -> Any:
         """Return what the last commit up to `snapshot` that said anything under `key` said."""

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -52,6 +53,23 @@ def says(name: str) -> Commit:
 def operations(table: Table) -> list[str]:
     """Return what the log says was done, oldest first."""
     return [entry["inferlake"]["operation"] for entry in reversed(table.history())]
+
+
+def test_commits_since_the_newest_known_are_told_at_once(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not until nobody commits: in a long log that may never be."""
+    for number in range(1, 4):
+        table.commit(table.snapshot(), says(f"{number}"))
+    known = DeltaTable(table.place.address)
+    for number in range(4, 6):
+        table.commit(table.snapshot(), says(f"{number}"))
+    stale = replace(table.snapshot(), _table=known)
+    monkeypatch.setattr(Table, "_newest", lambda self: stale)
+    for most in (1, 3, 100, None):
+        told = [(one["version"], one["inferlake"]["operation"]) for one in table.history(most)]
+        whole = [(number, f"{number}" if number else "create") for number in range(5, -1, -1)]
+        assert told == whole[:most]
 
 
 def commit_elsewhere(table: Table) -> None:
