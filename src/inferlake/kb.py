@@ -293,7 +293,8 @@ class KnowledgeBase:
             raise InputError(f"nothing to change: name rules to add or to remove; it has: {known}")
         if NONE in names_of(add):
             raise InputError(f"none stands for no rules: remove those there are ({known}) instead")
-        rules = RuleChange(read_rules(names_of(add)), names_of(remove))
+        lost = tuple(one if isinstance(one, str) else one.name for one in names_of(remove))
+        rules = RuleChange(read_rules(names_of(add)), lost)
         compiled(rules.of(there))  # before any work
         return self._apply(
             Change(

@@ -1,4 +1,4 @@
-"""The only place that makes sessions: Apache Spark, and Sail inside this process.
+"""The only place that hands out sessions: Apache Spark, and Sail inside this process.
 
 Every plan of Inferlake is PySpark, and runs on either. Starting a JVM takes seconds, so it starts
 when the first plan needs it and not before; Sail starts in a fraction of a second.

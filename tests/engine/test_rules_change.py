@@ -374,3 +374,21 @@ def test_a_load_after_a_change_keeps_the_rules(
     sail.load(tmp_path / "more.ttl")
     assert sail.rules() == rules
     assert {("fay", "ann"), ("fay", "bea"), ("fay", "dan")} <= derived(sail, "ancestor")
+
+
+@on_sail
+def test_rules_that_say_the_same_stay_whatever_they_are_called(
+    start: Callable[..., KnowledgeBase], write: Write
+) -> None:
+    """A rule without a name is called after its line, which a comment before it moves."""
+    unnamed = ANCESTOR.replace("[one] ", "").replace("[more] ", "")
+    kb = start(write("mine.dl", unnamed))
+    before = layers(kb)
+    report = kb.update(remove=[], rules=write("mine.dl", f"# Who is whose ancestor.\n{unnamed}"))
+    assert (report.algorithm, report.derived, report.withdrawn) == ("", 0, 0)
+    assert layers(kb) == before and kb.verify().ok
+    # Beside a new rule, it is not asked again what follows from them.
+    rest = "[new] [?x, :elder, ?y] :- [?x, :ancestor, ?y] ."
+    report = kb.update(remove=[], rules=write("mine.dl", f"# New.\n# Rules.\n{unnamed}{rest}"))
+    assert [done.new for done in report.rounds] == [report.derived] == [7]
+    assert kb.verify().ok

@@ -111,11 +111,13 @@ def _interrupts_kept_from_sail() -> Iterator[None]:
         yield
         return
     ours = _interrupt_handler()
-    yield
-    until = time.monotonic() + _HANDLING
-    while _interrupt_handler() == ours and time.monotonic() < until:
-        time.sleep(0.001)
-    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        until = time.monotonic() + _HANDLING
+        while _interrupt_handler() == ours and time.monotonic() < until:
+            time.sleep(0.001)
+        signal.signal(signal.SIGINT, handler)
 
 
 def _interrupt_handler() -> int | None:

@@ -17,7 +17,7 @@ from inferlake.evaluate.sets import Work
 from inferlake.maintain.choice import Choice, choose, deeper
 from inferlake.maintain.derive import Deriver
 from inferlake.maintain.expiries import Expiries, read_expiries
-from inferlake.maintain.repair import Repair
+from inferlake.maintain.repair import Repair, stays
 from inferlake.maintain.touched import Touched
 from inferlake.plan.clauses import Layout, layout
 from inferlake.plan.patterns import Patterns
@@ -56,8 +56,7 @@ class PermanentRepair:
     @cached_property
     def kept(self) -> Program:
         """The rules that stay."""
-        stay = tuple(rule for rule in self.before.rules if rule in self.after.rules)
-        return Program(stay, self.after.schema)
+        return replace(stays(self.after, self.before), schema=self.after.schema)
 
     @property
     def rules_change(self) -> bool:
@@ -122,7 +121,8 @@ class PermanentRepair:
             stored: list[Block] = [Without(self.shape, block, gone) for block in stored]
         given = self._given(found, gone)
         deriver = self.deriver(self.after)
-        closure = deriver.close(self.scratch, stored, given, under=self.kept)
+        under = stays(self.before, self.after)
+        closure = deriver.close(self.scratch, stored, given, under=under)
         fresh = (*given, *closure.fixpoint.new)
         depth = deeper(self.repair.depth(self.base), len(closure.rounds))
         return Permanent((*stored, *fresh), gone, fresh, work, depth)

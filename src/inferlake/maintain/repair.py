@@ -174,7 +174,7 @@ class Repair:
     ) -> Repaired:
         after = self.rules.program
         shape = layout(before + after, {TRIPLE: 3})
-        kept = Program(tuple(rule for rule in before.rules if rule in after.rules), after.schema)
+        kept = replace(stays(after, before), schema=after.schema)
         version = base.version + 1
         deriver = self.deriver(before + after)
         retracted = Retracted((), Work())
@@ -196,7 +196,8 @@ class Repair:
         derived, broken, more, depth = 0, [], False, self.depth(base)
         sound = self.store.facts.table.last_said(base, SOUND) is True
         if added.rows or kept.rules != after.rules:
-            closure = deriver.close(scratch, stored, [added], under=kept)
+            under = stays(before, after)
+            closure = deriver.close(scratch, stored, [added], under=under)
             derived, depth = closure.derived, deeper(depth, len(closure.rounds))
             # Before it is published: the files of a closure that is written again go with that.
             broken, more = closure.contradictions(SHOWN, sound=sound)
@@ -343,6 +344,11 @@ class Repair:
             named = (shape.named(row) for row in one.facts)
             facts = tuple((name, tuple(terms[id] for id in args)) for name, args in named)
             yield Contradiction(one.rule, facts)
+
+
+def stays(before: Program, after: Program) -> Program:
+    """Return the rules of `after` that `before` had, perhaps under other names."""
+    return Program(tuple(rule for rule in after.rules if rule in before.rules), after.schema)
 
 
 def live_rows(files: Iterable[LiveFile]) -> int:

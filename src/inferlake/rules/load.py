@@ -21,25 +21,25 @@ NONE = "none"
 DEFAULT = ("rdfs",)
 
 
-# Names of profiles and paths of rule files, one or several.
-RuleNames = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-
-def names_of(rules: RuleNames) -> tuple[str, ...]:
-    """Return the names of rules, of which one may come alone."""
-    several = [rules] if isinstance(rules, str | os.PathLike) else list(rules)
-    for one in several:
-        if not isinstance(one, str | os.PathLike):
-            raise RuleError(f"a {type(one).__name__} is no name of rules: give a profile or a path")
-    return tuple(os.fspath(one) for one in several)
-
-
 @dataclass(frozen=True)
 class RuleText:
     """The text of one profile or file. A store keeps these: its rules do not change under it."""
 
     name: str
     text: str
+
+
+# Names of profiles and paths of rule files, one or several. Texts may be among them.
+RuleNames = str | os.PathLike[str] | Sequence[str | os.PathLike[str] | RuleText]
+
+
+def names_of(rules: RuleNames) -> tuple[str | RuleText, ...]:
+    """Return the names of rules, of which one may come alone."""
+    several = [rules] if isinstance(rules, str | os.PathLike) else list(rules)
+    for one in several:
+        if not isinstance(one, str | os.PathLike | RuleText):
+            raise RuleError(f"a {type(one).__name__} is no name of rules: give a profile or a path")
+    return tuple(one if isinstance(one, RuleText) else os.fspath(one) for one in several)
 
 
 def read_rules(names: Iterable[str | RuleText]) -> tuple[RuleText, ...]:

@@ -124,9 +124,13 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """If all of `body` and `tests` hold, so do all `heads`; without heads it is a contradiction."""
+    """If all of `body` and `tests` hold, so do all `heads`; without heads it is a contradiction.
 
-    name: str
+    Rules that say the same are the same, whatever their names: one that has none is called after
+    its line, which moves with every comment before it.
+    """
+
+    name: str = field(compare=False)
     heads: tuple[Atom, ...]
     body: tuple[Atom, ...]
     tests: tuple[Test, ...] = ()
