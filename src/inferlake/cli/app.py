@@ -160,7 +160,7 @@ def export(
     with settings.opened(kb) as opened:
         source = opened if version is None else opened.at(version)
         report = source.export(output, layer=layer)  # type: ignore[arg-type]
-    what = f"exported {report.triples:,} triples of version {report.version}"
+    what = f"exported {counted(report.triples, 'triple')} of version {report.version}"
     line = one_line(what, report.seconds, report.engine, triples=report.triples)
     if output is None:
         # Standard output is the data itself.

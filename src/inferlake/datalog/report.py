@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from inferlake.evaluate.report import Contradiction, Round
-from inferlake.progress import one_line
+from inferlake.progress import counted, one_line
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class RunReport:
         shown = [f"{name} {self.relations[name].derived:,}" for name in self.written[:_SHOWN]]
         more = ", …" if len(self.written) > _SHOWN else ""
         parts = [
-            f"derived {self.derived:,} facts in {rounds}: {', '.join(shown) or 'none'}{more}",
+            f"derived {counted(self.derived, 'fact')} in {rounds}:"
+            f" {', '.join(shown) or 'none'}{more}",
             f"wrote {self.output}",
         ]
         if self.contradictions:

@@ -84,7 +84,7 @@ def spark_session(master: str | None, conf: tuple[tuple[str, str], ...]) -> Spar
     active = SparkSession.getActiveSession()
     if active is not None and master is None and not conf:
         return active
-    if master is not None and master.startswith("spark://"):
+    if master is not None:
         _require_master(master)
     local = master is None or master.startswith("local")
     settings = {**COMMON_SETTINGS, **(local_settings() if local else {}), **dict(conf)}
@@ -105,10 +105,17 @@ def spark_session(master: str | None, conf: tuple[tuple[str, str], ...]) -> Spar
 
 
 def _require_master(master: str) -> None:
-    """Raise unless one of the hosts of a `spark://` address takes calls, or soon does.
+    """Raise unless it is a master that Spark knows; if one of its own, that answers or soon does.
 
-    Spark would go on asking for a minute and a half, and tell it in forty lines.
+    Spark tells the first by the end of its JVM, and asks the second for a minute and a half.
     """
+    if not _MASTER.fullmatch(master):
+        raise EngineError(
+            f"{master}: no Spark master; write local[4], spark://host:7077, yarn, k8s://host:port,"
+            " or sc://host:15002 for Spark Connect"
+        )
+    if not master.startswith("spark://"):
+        return
     hosts = master.removeprefix("spark://").split(",")
     if not all(map(_ADDRESS.fullmatch, hosts)):
         raise EngineError(f"{master}: no address of a Spark master, such as spark://host:7077")
@@ -122,6 +129,7 @@ def _require_master(master: str) -> None:
         time.sleep(0.5)
 
 
+_MASTER = re.compile(r"local(\[.+\]|-cluster\[.+\])?|spark://.*|yarn|k8s://.+")
 _ADDRESS = re.compile(r"[^\s/:]+:\d{1,5}|\[[^\s/]+\]:\d{1,5}")
 
 

@@ -60,6 +60,13 @@ def test_what_is_no_address_of_a_master_is_told_at_once(master: str) -> None:
         spark.spark_session(master, ())
 
 
+@pytest.mark.parametrize("master", ["foo", "localhost:7077", "local[", "http://host:7077", ""])
+@pytest.mark.usefixtures("no_jvm")
+def test_what_is_no_master_at_all_is_told_at_once(master: str) -> None:
+    with pytest.raises(EngineError, match="no Spark master; write local"):
+        spark.spark_session(master, ())
+
+
 @pytest.mark.usefixtures("impatient")
 def test_one_master_of_several_is_enough(free_port: int) -> None:
     with socket.create_server(("127.0.0.1", 0)) as there:
