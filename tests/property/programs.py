@@ -24,6 +24,25 @@ subjects = st.sampled_from([term for term in TERMS if not term.startswith('"')])
 predicates = st.sampled_from(IRIS)
 objects = st.sampled_from(TERMS)
 triples = st.tuples(st.just(TRIPLE), st.tuples(subjects, predicates, objects))
+# What OWL's rules ask for: chance alone would hardly put such words together.
+_OWL = "http://www.w3.org/2002/07/owl#"
+_OF_PROPERTIES = ("Transitive", "Symmetric", "Functional", "InverseFunctional")
+_KINDS = [f"<{_OWL}{name}Property>" for name in _OF_PROPERTIES]
+_BETWEEN = [
+    f"<{_OWL}{name}>"
+    for name in (
+        *("inverseOf", "equivalentProperty", "equivalentClass", "sameAs", "differentFrom"),
+        *("onProperty", "someValuesFrom", "allValuesFrom", "hasValue", "disjointWith"),
+    )
+]
+_names = st.sampled_from(IRIS[:4])
+owl_triples = st.tuples(
+    st.just(TRIPLE),
+    st.tuples(_names, st.just(VOCABULARY[0]), st.sampled_from(_KINDS))
+    | st.tuples(_names, st.sampled_from(_BETWEEN), _names)
+    | st.tuples(_names, _names, _names)
+    | st.tuples(_names, st.just(VOCABULARY[0]), _names),
+)
 variables = st.sampled_from([Var(name) for name in "xyz"])
 
 

@@ -44,7 +44,7 @@ class RunReport:
         return {"operation": "run", **asdict(self)}
 
     def __str__(self) -> str:
-        rounds = f"{len(self.rounds)} round{'' if len(self.rounds) == 1 else 's'}"
+        rounds = counted(len(self.rounds), "round")
         shown = [f"{name} {self.relations[name].derived:,}" for name in self.written[:_SHOWN]]
         more = ", …" if len(self.written) > _SHOWN else ""
         parts = [
