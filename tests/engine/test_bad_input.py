@@ -10,6 +10,7 @@ import bz2
 import gzip
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -798,3 +799,23 @@ def test_an_export_that_nobody_reads_ends_as_sigpipe_would(
         os.close(writer)
         assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, ""), command
     assert not Path(sail.path, "_staging").exists()
+
+
+@pytest.mark.parametrize("table", ["terms", "facts"])
+def test_a_store_that_lost_a_table_is_not_changed(
+    table: str,
+    sail: KnowledgeBase,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sail.load(*put(tmp_path, {"input.nt": text(triple("a"))}))
+    put(tmp_path, {"input.nt": text(triple("b"))})
+    shutil.rmtree(Path(sail.path, table))
+    before = contents(Path(sail.path))
+    for command in ("stats", "load", "compact", "vacuum"):
+        code, out, err = run(capfd, monkeypatch, command, "kb", *COMMANDS[command])
+        assert (code, out) == (StoreError.exit_code, ""), command
+        assert f"{sail.path}/{table}: no table there, though the rest of the store is" in err
+    assert contents(Path(sail.path)) == before

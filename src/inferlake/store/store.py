@@ -28,7 +28,7 @@ from inferlake.session import Engine
 from inferlake.store.dictionary import Dictionary
 from inferlake.store.facts import FactTable
 from inferlake.store.rules import RuleBook
-from inferlake.store.table import INFO, TOKEN, Snapshot
+from inferlake.store.table import INFO, TOKEN, Snapshot, no_table
 from inferlake.terms import FULL, TermHash
 
 # Raised when a release writes what an older one would misread.
@@ -139,6 +139,7 @@ class Store:
             raise NotAStore(f"{self.place.address}: a file, not a store; name a folder")
         if self.facts.table.exists():
             return True
+        self._require_unused_terms()
         strangers = [f for f in self.place.names() if f not in _FOLDERS]
         if strangers:
             raise NotAStore(
@@ -147,13 +148,26 @@ class Store:
             )
         return False
 
+    def _require_unused_terms(self) -> None:
+        """Raise if the dictionary has terms: the facts, which are created before those, were lost.
+
+        An empty dictionary alone is what a first load leaves behind that died.
+        """
+        terms, facts = self.terms.table, self.facts.table
+        # Looked for again: another writer may have created both since.
+        if terms.exists() and terms.snapshot().version > 0 and not facts.exists():
+            raise no_table(facts.place)
+
     def require_changeable(self) -> None:
         """Raise unless this store can be changed, or created: before any work, and for little.
 
-        One that this user may not write would fail halfway, in an engine's words.
+        A store that has lost its dictionary would get a new one, and facts without terms; and one
+        that this user may not write would fail halfway, in an engine's words.
         """
         if self.exists():
             self.snapshot()  # refuses what this release cannot read
+            if not self.terms.table.exists():
+                raise no_table(self.terms.table.place)
         for folder in (self.place, *(self.place.child(name) for name in _CHANGED)):
             folder.require_writable()
 

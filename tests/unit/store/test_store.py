@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +37,28 @@ def test_a_whole_store_can_be_changed(store: Store, tmp_path: Path) -> None:
     store.require_changeable()
     Store.at(str(tmp_path / "new")).require_changeable()
     assert not (tmp_path / "new").exists()
+
+
+def test_a_store_without_its_dictionary_cannot_be_changed(store: Store) -> None:
+    shutil.rmtree(store.terms.table.place.path)
+    with pytest.raises(StoreError, match=r"/kb/terms: no table there, though the rest .* restore"):
+        store.require_changeable()
+
+
+def test_a_store_without_its_facts_is_not_taken_for_a_new_one(store: Store) -> None:
+    shutil.rmtree(store.facts.table.place.path)
+    for look in (store.exists, store.require_changeable):
+        with pytest.raises(StoreError, match="/kb/facts: no table there, though the rest"):
+            look()
+
+
+def test_an_empty_dictionary_alone_is_a_first_load_that_died(tmp_path: Path) -> None:
+    store = Store.at(str(tmp_path / "kb"))
+    store.terms.table.create('{"inferlake": {"format": 1}}')
+    store.require_changeable()
+    assert not store.exists()
+    store.create()
+    assert store.exists()
 
 
 @pytest.mark.parametrize("name", ["", "terms", "facts/_delta_log"])
