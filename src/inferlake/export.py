@@ -13,9 +13,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+import pyarrow.fs as pafs
+
 from inferlake.errors import InputError
 from inferlake.paths import Place, absolute, is_remote, place
 from inferlake.progress import Stopwatch
+from inferlake.session import Engine
 from inferlake.store import Store
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ _BLOCK = 1 << 20
 
 def export(
     store: Store,
+    engine: Engine,
     facts: DataFrame,
     output: str | None,
     watch: Stopwatch,
@@ -34,15 +38,18 @@ def export(
     """Write `facts` (subject, predicate, object) to `output` and return how many there are.
 
     `output` is a `.nt` or `.nt.gz` file, a folder, or None for standard output. A file appears when
-    it is complete. What `check` raises once the facts are read keeps everything from appearing.
+    it is complete, and the folder it goes into with it. What `check` raises once the facts are read
+    keeps everything from appearing.
     """
     suffix = None if output is None else _suffix(output, (".nt.gz", ".nt"))
     if suffix not in (None, "", ".nt", ".nt.gz"):
         raise InputError(f"{output}: export writes .nt, .nt.gz, or a folder; choose one of them")
-    if output is not None and suffix == "" and place(output).files():
-        raise InputError(f"{output}: not empty; export to a new folder")
+    if output is not None and suffix == "":
+        _require_new_folder(place(output))
+    elif output is not None:
+        _require_file(place(output))
     lines = facts.selectExpr("concat(subject, ' ', predicate, ' ', object, ' .') AS value")
-    with store.staging() as folder:
+    with store.scratch(engine) as folder:
         with watch.phase("decode"):
             parts = _lines(lines, folder, zipped=suffix == ".nt.gz")
             check()
@@ -56,6 +63,7 @@ def export(
 
 def export_patch(
     store: Store,
+    engine: Engine,
     changes: Iterable[DataFrame],
     output: str | None,
     watch: Stopwatch,
@@ -72,8 +80,10 @@ def export_patch(
     suffix = None if output is None else _suffix(output, (".rdfp.gz", ".rdfp"))
     if suffix not in (None, ".rdfp", ".rdfp.gz"):
         raise InputError(f"{output}: changes are written to .rdfp or .rdfp.gz; choose one of them")
+    if output is not None:
+        _require_file(place(output))
     zipped = suffix == ".rdfp.gz"
-    with store.staging() as folder:
+    with store.scratch(engine) as folder:
         with watch.phase("decode"):
             begin = ([header] if header else []) + ["TX ."]
             parts = [_line(folder.child("begin"), "\n".join(begin), zipped=zipped)]
@@ -88,6 +98,18 @@ def export_patch(
                 sys.stdout.buffer.flush()
                 return count
             return _to_file(parts, absolute(output), zipped=zipped) - others
+
+
+def _require_new_folder(output: Place) -> None:
+    if output.info().type == pafs.FileType.File or output.files():
+        raise InputError(f"{output.address}: not empty; export to a new folder")
+    output.require_writable()
+
+
+def _require_file(output: Place) -> None:
+    output.require_writable(beside=True)
+    if output.info().type == pafs.FileType.Directory:
+        raise InputError(f"{output.address}: cannot be written: a folder is there; name a file")
 
 
 def _lines(lines: DataFrame, folder: Place, *, zipped: bool) -> list[Place]:
@@ -120,6 +142,7 @@ def _to_file(parts: list[Place], output: str, *, zipped: bool) -> int:
             return _copy(parts, sink, zipped=zipped)
     unfinished = Path(f"{output}.{uuid.uuid4().hex}.tmp")
     try:
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
         with unfinished.open("wb") as sink:
             count = _copy(parts, sink, zipped=zipped)
         unfinished.replace(output)

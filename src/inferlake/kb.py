@@ -323,9 +323,7 @@ class KnowledgeBase:
 
     def _apply(self, change: Change, sessions: Sessions | None = None) -> ChangeReport:
         sessions = sessions or self._sessions
-        self._writable()
-        if change.operation not in ("load", "stream"):
-            self._snapshot()  # nothing else creates a store
+        self._writable(creates=change.operation in ("load", "stream"))
         frames = [s.frame for s in (change.add, change.remove, change.patch) if s.frame is not None]
         if frames:
             engine = sessions.of(frames[0])
@@ -375,7 +373,7 @@ class KnowledgeBase:
         from inferlake.stream.sail import RenewedSail
         from inferlake.stream.writer import Target
 
-        self._writable()
+        self._writable(creates=True)
         more = {} if fold_after is None else {"fold_due": fold_after}
         options = StreamOptions(
             trigger=Trigger.of(trigger),
@@ -452,7 +450,7 @@ class KnowledgeBase:
             lines = [found.lines(change) for change in ("removed", "added")]
             header = f'H version "{found.later}" .'
             count = export_patch(
-                self._store, lines, None, watch, found.require_files, header=header
+                self._store, engine, lines, None, watch, found.require_files, header=header
             )
         return ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
 
@@ -495,7 +493,7 @@ class KnowledgeBase:
             found = self.changes(from_version, to_version, layer)
             target = None if output is None else os.fspath(output)
             lines = [found.lines(change) for change in ("removed", "added")]
-            count = export_patch(self._store, lines, target, watch, found.require_files)
+            count = export_patch(self._store, engine, lines, target, watch, found.require_files)
         return ExportReport(found.later, count, engine.name, watch.seconds, found.earlier)
 
     def facts(self, layer: LayerChoice = "all") -> DataFrame:
@@ -528,7 +526,7 @@ class KnowledgeBase:
             facts = self._store.terms.decode(engine, self._encoded(engine, snapshot, layer), terms)
             target = None if output is None else os.fspath(output)
             check = partial(self._store.require_files, snapshot, terms)
-            count = export(self._store, facts, target, watch, check)
+            count = export(self._store, engine, facts, target, watch, check)
         return ExportReport(snapshot.version, count, engine.name, watch.seconds)
 
     def stats(self) -> Stats:
@@ -648,7 +646,9 @@ class KnowledgeBase:
         The current version has nothing left of it. What older versions know goes with the next
         `vacuum` that lets go of them, the IRI itself and the terms that only it used included.
         """
-        self._writable()
+        self._require_present()
+        if not dry_run:
+            self._writable()
         snapshot = self._snapshot()
         engine = self._sessions.for_change(self._store.text_size(snapshot))
         with explained(self._store.place, engine, "nothing was forgotten"):
@@ -674,7 +674,14 @@ class KnowledgeBase:
     def _snapshot(self) -> Snapshot:
         return self._store.require().snapshot(self._at)
 
-    def _writable(self) -> None:
+    def _writable(self, *, creates: bool = False) -> None:
+        """Raise unless the store can be changed, and is there unless the change `creates` it."""
+        self._require_present()
+        if not creates:
+            self._store.require()
+        self._store.require_changeable()
+
+    def _require_present(self) -> None:
         if self._at is not None:
             raise StoreError(
                 f"{self.path}: version {self._at} is the past and cannot change; open it anew"

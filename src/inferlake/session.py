@@ -38,6 +38,13 @@ class Engine:
         return self.session.sql(text, **frames)  # pyright: ignore[reportArgumentType]
 
     @property
+    def is_here(self) -> bool:
+        """Whether all its work is done on this machine, so that a folder of it serves them all."""
+        if self.name == "sail":
+            return True
+        return not self._connected and (self.session.sparkContext.master or "").startswith("local")
+
+    @property
     def _connected(self) -> bool:
         """Whether the session speaks Spark Connect, as every one on Sail does."""
         return is_connected(self.session)

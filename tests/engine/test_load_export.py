@@ -9,9 +9,11 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
+import inferlake
 from inferlake.errors import InputError, VersionNotFound
+from inferlake.generate import generate_lubm
 from inferlake.kb import KnowledgeBase, LayerChoice
-from inferlake.session import Engine
+from inferlake.session import Engine, Sessions
 
 
 def exported(kb: KnowledgeBase, tmp_path: Path, layer: LayerChoice = "all") -> list[str]:
@@ -336,3 +338,47 @@ def test_arguments_are_checked(tmp_path: Path) -> None:
     for version in (-1, 7):
         with pytest.raises(VersionNotFound, match=f"no version {version}"):
             kb.at(version)
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> KnowledgeBase:
+    """A knowledge base of three facts, on Sail."""
+    kb = KnowledgeBase(tmp_path / "kb", engine="sail", rules="none")
+    (tmp_path / "told.nt").write_text(numbered(range(3)))
+    kb.load(tmp_path / "told.nt")
+    return kb
+
+
+def test_the_folder_of_an_output_is_made(told: KnowledgeBase, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    assert told.export(new / "a" / "x.nt").triples == 3
+    assert told.export(new / "b" / "c").triples == 3
+    assert told.export_changes(new / "d" / "x.rdfp").triples == 3
+    files = {str(file.relative_to(new)) for file in new.rglob("*") if file.is_file()}
+    assert {"a/x.nt", "d/x.rdfp"} < files
+    assert all(name.startswith("b/c/part-") for name in files - {"a/x.nt", "d/x.rdfp"})
+
+
+def test_a_place_that_cannot_be_written_is_told_before_any_work(
+    told: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inferlake.export._lines", lambda *_, **__: pytest.fail("decoded"))
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.nt").mkdir()
+    program = tmp_path / "program.dl"
+    program.write_text("p(?x) :- q(?x) .")
+    (tmp_path / "q.csv").write_text("1\n")
+    below, reason = tmp_path / "file" / "below", "/file.*: cannot be written .*Not a directory"
+    for write in (
+        lambda: told.export(below / "x.nt"),
+        lambda: told.export(below),
+        lambda: told.export_changes(below / "x.rdfp"),
+        lambda: inferlake.run(program, {"q": tmp_path / "q.csv"}, below, engine="sail"),
+        lambda: generate_lubm(Sessions("sail").for_reading().session, 1, out=str(below)),
+    ):
+        with pytest.raises(InputError, match=reason):
+            write()
+    with pytest.raises(InputError, match=r"folder.nt: cannot be written: a folder"):
+        told.export(tmp_path / "folder.nt")
+    with pytest.raises(InputError, match="file: not empty; export to a new folder"):
+        told.export(tmp_path / "file")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pyarrow.fs as pafs
 import pytest
 
-from inferlake.errors import InputError
+from inferlake.errors import InputError, RuleError, StoreError
 from inferlake.paths import Place, absolute, is_remote, place
 
 
@@ -66,7 +70,7 @@ def test_a_folder_that_somebody_still_writes_to_is_removed(
 ) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    listed = Place.info
+    listed = Place._info
 
     def meanwhile(self: Place) -> pafs.FileInfo:
         """What an engine does that was just interrupted: write, and delete what was listed."""
@@ -78,7 +82,7 @@ def test_a_folder_that_somebody_still_writes_to_is_removed(
         return found
 
     written: list[str] = []
-    monkeypatch.setattr(Place, "info", meanwhile)
+    monkeypatch.setattr(Place, "_info", meanwhile)
     place(folder).remove()
     assert written and not folder.exists()
 
@@ -99,3 +103,67 @@ def test_a_remote_place_keeps_its_address_and_has_no_free_space() -> None:
 def test_an_unknown_scheme_is_an_input_error() -> None:
     with pytest.raises(InputError, match=r"gopher://a/b: no file system"):
         place("gopher://a/b")
+
+
+# --- what this user may not do -------------------------------------------------------------------
+
+
+class Denying(pafs.LocalFileSystem):
+    """A disk that lets nobody in, in pyarrow's words."""
+
+    def _deny(self, doing: str) -> NoReturn:
+        raise PermissionError(13, f"Cannot {doing}. Detail: [errno 13] Permission denied")
+
+    def get_file_info(self, paths_or_selector: object) -> NoReturn:
+        self._deny("look")
+
+    def open_input_file(self, path: object) -> NoReturn:
+        self._deny("open")
+
+
+@pytest.mark.parametrize("look", [Place.info, Place.exists, Place.files, Place.names, Place.read])
+@pytest.mark.parametrize("blame", [InputError, RuleError, StoreError])
+def test_what_may_not_be_read_is_blamed_on_what_it_was_for(
+    look: Callable[[Place], object], blame: type[InputError]
+) -> None:
+    denied = Place("/folder", Denying(), "/folder", blame).child("in")
+    reason = (
+        r"^/folder/in: cannot be read \(Cannot (look|open): Permission denied\); give this user"
+    )
+    with pytest.raises(blame, match=reason):
+        look(denied)
+
+
+def test_a_folder_below_a_file_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for folder in ("file", "file/a/b"):
+        at = place(tmp_path / folder, blame=StoreError)
+        assert not at.is_writable()
+        with pytest.raises(
+            StoreError, match=f"^{at.path}: cannot be written .*/file: Not a direct"
+        ):
+            at.require_writable()
+
+
+@pytest.mark.parametrize("flags,reason", [(0, "Permission denied"), (os.ST_RDONLY, "Read-only")])
+def test_a_folder_that_may_not_be_written_is_told_by_the_reason(
+    flags: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=flags))
+    with pytest.raises(InputError, match=rf"/new/er: cannot be written \({tmp_path}: {reason}"):
+        place(tmp_path / "new" / "er").require_writable()
+    place("mock:///bucket/kb").require_writable()  # a cloud is not asked
+
+
+def test_asking_whether_a_folder_can_be_written_makes_nothing(tmp_path: Path) -> None:
+    place(tmp_path / "new" / "er").require_writable()
+    assert place(tmp_path).is_writable()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_written_if_its_folder_can_be(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    place(tmp_path / "file").require_writable(beside=True)
+    with pytest.raises(InputError, match=r"/file/a: cannot be written \(.*/file: Not a directory"):
+        place(tmp_path / "file" / "a").require_writable(beside=True)

@@ -129,11 +129,15 @@ def _join(parts: Place, to: Place) -> None:
 
 
 def check_output(output: Place) -> None:
-    """Raise `InputError` unless `output` is a new or empty folder that engines can write to."""
+    """Raise `InputError` unless `output` is a new or empty folder that engines can write to.
+
+    What is written there is first written beside it.
+    """
     if output.info().type == pafs.FileType.File or output.files():
         raise InputError(f"{output.address}: already there; name a new or empty folder")
     if any(mark in output.address for mark in "*?[]{}\\"):
         raise InputError(f"{output.address}: engines read * ? [ ] {{ }} as patterns; rename it")
+    output.require_writable(beside=True)
 
 
 def publish(finished: Place, output: Place) -> None:

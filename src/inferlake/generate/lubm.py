@@ -109,6 +109,8 @@ def _check(target: Place, universities: int, first: int, compression: str | None
     if _PATTERN_CHARACTERS & set(target.address):
         raise InputError(f"{target.address}: choose a path without any of *?[]{{}}\\")
     _check_empty(target)
+    target.require_writable(beside=True)  # where all is written first
+    target.require_writable()
 
 
 def _check_empty(target: Place) -> None:

@@ -93,7 +93,7 @@ def verify(
     texts = store.rules_at(snapshot) or ()
     rules = ChosenRules(store, texts, "", compiled(texts))
     terms = store.terms.table.snapshot()
-    with explained(store.place, engine, "nothing was verified"), store.staging() as folder:
+    with explained(store.place, engine, "nothing was verified"), store.scratch(engine) as folder:
         displaced = store.terms.displaced(engine)
         deriver = Deriver(
             store,

@@ -82,14 +82,12 @@ def _read(name: str) -> RuleText:
     if name in PROFILES:
         file = resources.files("inferlake.rules.profiles").joinpath(f"{name}.dl")
         return RuleText(name, file.read_text(encoding="utf-8"))
-    at = place(name)
+    at = place(name, blame=RuleError)
     if at.info().type != FileType.File:
         raise RuleError(
             f"{name}: neither a profile ({', '.join(PROFILES)}, {NONE}) nor a file; check the name"
         )
-    with at.filesystem.open_input_file(at.path) as source:
-        raw = source.read()
     try:
-        return RuleText(name, raw.decode("utf-8-sig"))
+        return RuleText(name, at.read().decode("utf-8-sig"))
     except UnicodeDecodeError as exc:
         raise RuleError(f"{name}: not UTF-8 at byte {exc.start}; save it as UTF-8") from exc

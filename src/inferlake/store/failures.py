@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from inferlake.engines.quiet import without_stack
 from inferlake.errors import EngineError, InferlakeError, InputError, StoreError
 from inferlake.paths import Place
 from inferlake.session import Engine, is_engine_failure
@@ -34,10 +35,10 @@ def explained(store: Place, engine: Engine, undone: str) -> Iterator[None]:
         if isinstance(exc, InferlakeError | BrokenPipeError):
             raise  # click ends quietly when a reader of standard output had enough
         if isinstance(exc, OSError):
-            raise StoreError(f"{store.address}: {undone}: {exc}") from exc
+            raise StoreError(f"{store.address}: {undone}: {without_stack(exc)}") from exc
         if not is_engine_failure(exc):
             raise
-        raise EngineError(f"{engine.name} failed; {undone}: {exc}") from exc
+        raise EngineError(f"{engine.name} failed; {undone}: {without_stack(exc)}") from exc
 
 
 def _is_full(store: Place, exc: Exception) -> bool:

@@ -54,8 +54,7 @@ class RuleBook:
         file = self.place.child(f"{digest}.json")
         if not file.exists():
             return None
-        with file.filesystem.open_input_file(file.path) as source:
-            raw = source.read()
+        raw = file.read()
         try:
             texts = tuple(RuleText(**text) for text in json.loads(raw))
         except (ValueError, TypeError):

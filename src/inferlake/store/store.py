@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,10 +24,11 @@ import pyarrow.fs as pafs
 from inferlake.errors import NewerFormat, NotAStore, StoreError, VersionNotFound
 from inferlake.paths import Place, place
 from inferlake.rules.load import RuleText
+from inferlake.session import Engine
 from inferlake.store.dictionary import Dictionary
 from inferlake.store.facts import FactTable
 from inferlake.store.rules import RuleBook
-from inferlake.store.table import INFO, TOKEN, Snapshot
+from inferlake.store.table import INFO, TOKEN, Snapshot, no_table
 from inferlake.terms import FULL, TermHash
 
 # Raised when a release writes what an older one would misread.
@@ -34,6 +36,8 @@ FORMAT = 1
 
 STREAMS = "streams"
 _FOLDERS = ("terms", "facts", "rules", "_staging", STREAMS)
+# What every change writes into, besides the store's own folder.
+_CHANGED = ("_staging", "terms", "terms/_delta_log", "facts", "facts/_delta_log")
 
 # Operations that make a version of the same facts.
 ARRANGING = ("create", "compact", "vacuum", "purge")
@@ -94,7 +98,7 @@ class Store:
     @classmethod
     def at(cls, path: str, hash: TermHash = FULL) -> Store:
         """Return the store at `path`, whether or not there is one yet."""
-        return cls(place(path), hash)
+        return cls(place(path, blame=StoreError), hash)
 
     @property
     def facts(self) -> FactTable:
@@ -138,13 +142,37 @@ class Store:
             raise NotAStore(f"{self.place.address}: a file, not a store; name a folder")
         if self.facts.table.exists():
             return True
-        strangers = [f for f in self._entries() if f not in _FOLDERS]
+        self._require_unused_terms()
+        strangers = [f for f in self.place.names() if f not in _FOLDERS]
         if strangers:
             raise NotAStore(
                 f"{self.place.address}: not an Inferlake store (it holds {strangers[0]});"
                 " check the path; a new store wants an empty or a new folder"
             )
         return False
+
+    def _require_unused_terms(self) -> None:
+        """Raise if the dictionary has terms: the facts, which are created before those, were lost.
+
+        An empty dictionary alone is what a first load leaves behind that died.
+        """
+        terms, facts = self.terms.table, self.facts.table
+        # Looked for again: another writer may have created both since.
+        if terms.exists() and terms.snapshot().version > 0 and not facts.exists():
+            raise no_table(facts.place)
+
+    def require_changeable(self) -> None:
+        """Raise unless this store can be changed, or created: before any work, and for little.
+
+        A store that has lost its dictionary would get a new one, and facts without terms; and one
+        that this user may not write would fail halfway, in an engine's words.
+        """
+        if self.exists():
+            self.snapshot()  # refuses what this release cannot read
+            if not self.terms.table.exists():
+                raise no_table(self.terms.table.place)
+        for folder in (self.place, *(self.place.child(name) for name in _CHANGED)):
+            folder.require_writable()
 
     def require(self) -> Store:
         """Return this store, or raise `NotAStore` where there is none."""
@@ -223,9 +251,22 @@ class Store:
                 if not was_there:
                     self.place.remove_if_empty()  # a load that failed leaves no trace
 
-    def _entries(self) -> list[str]:
-        selector = pafs.FileSelector(self.place.path)
-        return sorted(f.base_name for f in self.place.filesystem.get_file_info(selector))
+    @contextmanager
+    def scratch(self, engine: Engine) -> Iterator[Place]:
+        """Yield a fresh folder for what `engine` writes while it only reads the store.
+
+        That is in the store, where all workers see it; if this user may not write there, it is a
+        temporary folder of this machine. Raises `StoreError` if neither will do.
+        """
+        staging = self.place.child("_staging")
+        if staging.is_writable():
+            with self.staging() as folder:
+                yield folder
+            return
+        if not engine.is_here:
+            staging.require_writable()
+        with tempfile.TemporaryDirectory(prefix="inferlake-", ignore_cleanup_errors=True) as made:
+            yield place(made).child("scratch")
 
     def _check_format(self, description: str) -> None:
         try:

@@ -30,6 +30,7 @@ from deltalake.transaction import (
 )
 
 from inferlake import parquet
+from inferlake.engines.quiet import without_stack
 from inferlake.errors import StoreError, VersionNotFound
 from inferlake.parquet import DataFile, Ranged
 from inferlake.paths import Place
@@ -130,7 +131,9 @@ class Table:
             )
         except (DeltaError, OSError) as exc:
             if not self.exists():
-                raise StoreError(f"{self.place.address}: cannot be created: {exc}") from exc
+                raise StoreError(
+                    f"{self.place.address}: cannot be created: {without_stack(exc)}"
+                ) from exc
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         """Return a version, the newest by default."""
@@ -217,7 +220,9 @@ class Table:
                 )
         except (DeltaError, OSError) as exc:
             if self.snapshot().version == base.version:
-                raise StoreError(f"{self.place.address}: the commit failed: {exc}") from exc
+                raise StoreError(
+                    f"{self.place.address}: the commit failed: {without_stack(exc)}"
+                ) from exc
             if not self._is_ours(base.version + 1, token):
                 raise CommitRace(str(exc)) from exc
         self._checkpoint(base.version + 1)
@@ -424,5 +429,16 @@ def _store_errors(at: Place, version: int | None = None) -> Iterator[None]:
                 f"{store}: no version {version}; `inferlake history` lists those there are"
             ) from exc
         if isinstance(exc, TableNotFoundError):
-            raise StoreError(f"{at.address}: no table there") from exc
-        raise StoreError(f"{at.address}: cannot be read: {exc}") from exc
+            raise no_table(at) from exc
+        raise StoreError(
+            f"{at.address}: cannot be read: {without_stack(exc)}; give this user the right to read"
+            " it, or restore it from a backup"
+        ) from exc
+
+
+def no_table(at: Place) -> StoreError:
+    """Return the error that a store has lost one of its tables."""
+    return StoreError(
+        f"{at.address}: no table there, though the rest of the store is; restore it from a backup,"
+        " or load into a new store"
+    )

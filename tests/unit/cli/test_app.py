@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,6 +19,8 @@ from click.testing import CliRunner, Result
 from inferlake import errors
 from inferlake.cli import app
 from inferlake.cli.app import Duration, cli
+
+_MAIN = "from inferlake.cli.app import main; main()"
 
 
 def run(*args: str | Path) -> Result:
@@ -216,3 +221,18 @@ def test_the_result_goes_to_standard_output_only_as_json(
     assert (json.loads(out), err) == ({"a": "1 day, 0:00:00"}, "")
     app.Settings(quiet=True).say("done", {})
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "args", [["--help"], ["export", "--help"], ["check", "rdfs"], ["--json", "check", "rdfs"]]
+)
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_reader_who_has_enough_ends_the_command_as_sigpipe_would(
+    args: list[str], buffered: bool
+) -> None:
+    command = [sys.executable, *([] if buffered else ["-u"]), "-c", _MAIN, *args]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")

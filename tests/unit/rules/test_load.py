@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NoReturn
 
+import pyarrow.fs as pafs
 import pytest
 
 from inferlake.errors import RuleError
@@ -92,3 +94,22 @@ def test_programs_are_checked_together() -> None:
 def test_the_name_of_a_text_chooses_its_language() -> None:
     program = compiled([RuleText("x.dlog", "p(A) :- TE(A, B, C)\nq(A) :- p(A)")])
     assert program.arities == {"p": 1, "triple": 3, "q": 1}
+
+
+class Unreadable(pafs.LocalFileSystem):
+    """A disk with files that this user may not open."""
+
+    def open_input_file(self, path: object) -> NoReturn:
+        raise PermissionError(13, f"Failed to open {path}. Detail: [errno 13] Permission denied")
+
+
+def test_a_file_that_may_not_be_read_is_told_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mine.dl"
+    file.write_text("p(1) .", encoding="utf-8")
+    monkeypatch.setattr("inferlake.paths.pafs.LocalFileSystem", Unreadable)
+    with pytest.raises(
+        RuleError, match=r"mine.dl: cannot be read .*Permission denied\); give this"
+    ):
+        read_rules([str(file)])

@@ -256,3 +256,11 @@ def test_the_log_grows_and_another_thread_follows_it_just_before_a_commit(
     with pytest.raises(CommitRace):
         table.commit(base, says("late"))
     assert table.snapshot().version == 1
+
+
+def test_a_damaged_log_is_told_in_one_line(table: Table) -> None:
+    table.commit(table.snapshot(), says("once"))
+    Path(table.place.path, "_delta_log", f"{2:020}.json").write_text("garbage\n")
+    with pytest.raises(StoreError, match=r"/table: cannot be read: .*restore it from") as caught:
+        table.snapshot()
+    assert len(str(caught.value).splitlines()) == 1
