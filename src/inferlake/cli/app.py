@@ -7,14 +7,13 @@ import json
 import logging
 import os
 import re
-import signal
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -30,6 +29,7 @@ from inferlake.cli.changes import (
 from inferlake.cli.rules import check_command, run_command
 from inferlake.cli.stream import stream_command
 from inferlake.cli.times import Duration
+from inferlake.cli.unread import Commands
 from inferlake.errors import InferlakeError
 from inferlake.progress import Silent, Stopwatch, counted, one_line, shown_time
 
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from inferlake.store import VersionInfo
 
 _INTERRUPTED = 130
-_UNREAD = 128 + signal.SIGPIPE
 
 
 @dataclass
@@ -92,47 +91,7 @@ def _settings(text: tuple[str, ...]) -> dict[str, str]:
     return pairs
 
 
-@contextmanager
-def _while_read() -> Iterator[None]:
-    """End as SIGPIPE would, and as quietly, once nobody reads what is printed.
-
-    The signal itself would leave work in progress behind, and end us for any other pipe too.
-    """
-    try:
-        try:
-            yield
-        except SystemExit:
-            sys.stdout.flush()
-            raise
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _end_unread()
-    except InferlakeError as exc:
-        if not isinstance(exc.__cause__, BrokenPipeError):  # met by a stream's thread
-            raise
-        _end_unread()
-
-
-def _end_unread() -> NoReturn:
-    """Exit as a process does that SIGPIPE ends."""
-    # What is still to be printed would fail once more as Python exits, and be told of.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(_UNREAD)
-
-
-class _Commands(click.Group):
-    """Commands that may lose their reader: click would end them with the code of a difference."""
-
-    def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        with _while_read():  # help is printed here
-            return super().make_context(*args, **extra)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with _while_read():
-            return super().invoke(ctx)
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--engine",
     type=click.Choice(["auto", "spark", "sail"]),
