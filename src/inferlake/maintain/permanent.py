@@ -17,7 +17,7 @@ from inferlake.evaluate.sets import Work
 from inferlake.maintain.choice import Choice, choose, deeper
 from inferlake.maintain.derive import Deriver
 from inferlake.maintain.expiries import Expiries, read_expiries
-from inferlake.maintain.repair import Repair, stays
+from inferlake.maintain.repair import Repair, shared
 from inferlake.maintain.touched import Touched
 from inferlake.plan.clauses import Layout, layout
 from inferlake.plan.patterns import Patterns
@@ -56,7 +56,7 @@ class PermanentRepair:
     @cached_property
     def kept(self) -> Program:
         """The rules that stay."""
-        return replace(stays(self.after, self.before), schema=self.after.schema)
+        return Program(shared(self.before, self.after), self.after.schema)
 
     @property
     def rules_change(self) -> bool:
@@ -121,7 +121,7 @@ class PermanentRepair:
             stored: list[Block] = [Without(self.shape, block, gone) for block in stored]
         given = self._given(found, gone)
         deriver = self.deriver(self.after)
-        under = stays(self.before, self.after)
+        under = Program(shared(self.after, self.before), self.after.schema)
         closure = deriver.close(self.scratch, stored, given, under=under)
         fresh = (*given, *closure.fixpoint.new)
         depth = deeper(self.repair.depth(self.base), len(closure.rounds))

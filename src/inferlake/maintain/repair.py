@@ -29,7 +29,7 @@ from inferlake.plan.clauses import Layout, clauses, layout, patterns
 from inferlake.plan.patterns import Patterns
 from inferlake.progress import Progress
 from inferlake.rules.load import compiled
-from inferlake.rules.model import TRIPLE, Program
+from inferlake.rules.model import TRIPLE, Program, Rule
 from inferlake.session import Engine
 from inferlake.store import Store
 from inferlake.store.facts import ANY, Candidates, not_among, stored_columns
@@ -174,7 +174,7 @@ class Repair:
     ) -> Repaired:
         after = self.rules.program
         shape = layout(before + after, {TRIPLE: 3})
-        kept = replace(stays(after, before), schema=after.schema)
+        kept = Program(shared(before, after), after.schema)
         version = base.version + 1
         deriver = self.deriver(before + after)
         retracted = Retracted((), Work())
@@ -196,7 +196,7 @@ class Repair:
         derived, broken, more, depth = 0, [], False, self.depth(base)
         sound = self.store.facts.table.last_said(base, SOUND) is True
         if added.rows or kept.rules != after.rules:
-            under = stays(before, after)
+            under = Program(shared(after, before), after.schema)  # by the names that they have now
             closure = deriver.close(scratch, stored, [added], under=under)
             derived, depth = closure.derived, deeper(depth, len(closure.rounds))
             # Before it is published: the files of a closure that is written again go with that.
@@ -346,9 +346,9 @@ class Repair:
             yield Contradiction(one.rule, facts)
 
 
-def stays(before: Program, after: Program) -> Program:
-    """Return the rules of `after` that `before` had, perhaps under other names."""
-    return Program(tuple(rule for rule in after.rules if rule in before.rules), after.schema)
+def shared(one: Program, other: Program) -> tuple[Rule, ...]:
+    """Return the rules of the one that the other has too, perhaps under other names."""
+    return tuple(rule for rule in one.rules if rule in other.rules)
 
 
 def live_rows(files: Iterable[LiveFile]) -> int:
